@@ -1,15 +1,13 @@
-import { expect, pay, test } from "./payments";
+import { expect, test } from "./payments";
 import { api } from "./people";
 
 test("a grant without any limit looks like one, takes a second step, and is told", async ({
   ask,
-  inboxOf,
+  bobReads,
   ledger,
   server,
 }) => {
-  await ask(1);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(1));
+  const bob = await bobReads(1);
   await bob.pane.getByLabel("Remember my approval").check();
   const box = bob.pane.getByRole("group", { name: /without a question/ });
   await expect(box).toHaveAttribute("data-breadth", "narrow");
@@ -62,10 +60,8 @@ test("a grant without any limit looks like one, takes a second step, and is told
   expect(await api(server.api, "bob").approvals()).toEqual([]);
 });
 
-test("a grant with a limit takes one step, and is told", async ({ ask, inboxOf, ledger }) => {
-  await ask(1);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(1));
+test("a grant with a limit takes one step, and is told", async ({ bobReads, ledger }) => {
+  const bob = await bobReads(1);
   await bob.pane.getByLabel("Remember my approval").check();
   await bob.pane.getByLabel("At most").fill("2");
   const approve = bob.pane.getByRole("button", { name: /^Approve and remember: / });
@@ -76,13 +72,10 @@ test("a grant with a limit takes one step, and is told", async ({ ask, inboxOf, 
 });
 
 test("an edit says what will be remembered where it is approved, and a bad number stops both", async ({
-  ask,
-  inboxOf,
+  bobReads,
   ledger,
 }) => {
-  await ask(1);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(1));
+  const bob = await bobReads(1);
   await bob.pane.getByLabel("Remember my approval").check();
   await bob.pane.getByLabel("At most").fill("none");
   for (const name of [/^Approve/, /^Edit/])

@@ -109,7 +109,24 @@ for (const mode of MODES) {
 test.describe("an input that does not fit", () => {
   test.use({ setup: { allowed: [/status of 422 .*approvals/] } });
 
-  test("is refused at its field, and nothing is lost", async ({ console, page, server }) => {
+  test("is refused by the form where the schema says why, before anything is sent", async ({ console, page }) => {
+    await console.open("sse");
+    await console.send(HANAKO);
+    await press(console.card("process_payment").getByRole("button", { name: /^Edit/ }));
+    const amount = editor(page).getByLabel("amount", { exact: true });
+    await amount.fill("-5");
+    await amount.press("Enter");
+    await expect(amount).toHaveAccessibleDescription(/At least 0\.01\.$/);
+    await expect(amount).toBeFocused();
+    await expect(check(page)).toHaveCount(0);
+  });
+
+  test("is refused at its field by the server, and nothing is lost", async ({ console, page, server }) => {
+    // The server knows more than the form: its schema has changed since this page was loaded.
+    await page.route("**/api/tools*", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.text()).replaceAll('"minimum":', '"was":') });
+    });
     await console.open("sse");
     await console.send(HANAKO);
     const card = console.card("process_payment");
@@ -119,7 +136,6 @@ test.describe("an input that does not fit", () => {
     await amount.press("Enter");
     await expect(amount).toHaveAccessibleDescription(/Write a number\.$/);
     await expect(amount).toBeFocused();
-    // The server has more to say than the form.
     await amount.fill("-5");
     await editor(page).getByLabel("recipient", { exact: true }).fill("Taro");
     await editor(page)
@@ -215,7 +231,7 @@ for (const mode of isFull ? MODES : (["sse", "live"] as const)) {
 test.describe("a tool whose decisions are approve and deny", () => {
   test.use({ setup: { args: configured('[tools.process_payment]\ndecisions = ["approve", "deny"]\n') } });
 
-  test("has no other buttons, in the chat and in the inbox", async ({ console, page }) => {
+  test("has no other buttons and no key for them, in the chat and in the inbox", async ({ console, page }) => {
     await console.open("sse");
     await console.send(HANAKO);
     const card = console.card("process_payment");
@@ -226,10 +242,14 @@ test.describe("a tool whose decisions are approve and deny", () => {
     await expect(page.getByRole("button", { name: /^(Edit|Answer in)/ }).and(page.locator(".tool-card *"))).toHaveCount(
       0,
     );
-    await card.getByRole("button", { name: /^Approve/ }).focus();
+    const approve = card.getByRole("button", { name: /^Approve/ });
+    await expect(approve).not.toHaveAttribute("aria-disabled", "true");
+    await approve.focus();
     await page.keyboard.press("e");
-    await page.waitForTimeout(300);
-    await expect(page.getByRole("dialog", { name: /Edit the input$/ })).toHaveCount(0);
+    // A dialog would have taken the focus, and this key with it.
+    await page.keyboard.press("Enter");
+    await expect(card.locator(".pill")).toHaveText("Done");
+    await expect(page.getByRole("dialog")).toHaveCount(0);
   });
 });
 

@@ -1,5 +1,4 @@
 import { fileURLToPath } from "node:url";
-import type { Page } from "@playwright/test";
 import { expectStill } from "./axe";
 import { expect, pay, test } from "./payments";
 import { api } from "./people";
@@ -47,7 +46,7 @@ for (const [name, contextOptions] of Object.entries(LOOKS)) {
 
       await bob.pane.getByRole("button", { name: /^Next request/ }).click();
       await expect(bob.pane.getByRole("heading", { name: pay(3), level: 2 })).toBeVisible();
-      await readAll(page);
+      await bob.readAll();
       await bob.pane.getByLabel("Remember my approval").check();
       await bob.pane.getByLabel("What").selectOption("tool");
       await look("2-grant-wide");
@@ -66,7 +65,7 @@ for (const [name, contextOptions] of Object.entries(LOOKS)) {
       await look("5-failed");
 
       if (isPhone) await page.goBack();
-      for (const number of [1, 4]) await bob.list.getByRole("checkbox", { name: pay(number) }).check();
+      await bob.tick(pay(1), pay(4));
       await page.getByRole("button", { name: "Approve…" }).click();
       await expect(page.getByRole("dialog", { name: "Approve 0 of 2 requests?" })).toBeVisible();
       await look("6-left-out");
@@ -84,14 +83,4 @@ for (const [name, contextOptions] of Object.entries(LOOKS)) {
       expect(ledger.runs).toHaveLength(1);
     });
   });
-}
-
-/** Brings every line of the input into view. */
-async function readAll(page: Page): Promise<void> {
-  const pane = page.locator(".pane");
-  await expect(async () => {
-    const next = pane.locator(".review__next");
-    if (await next.isVisible()) await next.click();
-    await expect(pane).toHaveAttribute("data-unseen", "0", { timeout: 500 });
-  }).toPass();
 }

@@ -2,10 +2,8 @@ import { expect, pay, test } from "./payments";
 import { api } from "./people";
 import { SCREENS } from "./screens";
 
-test("whoever approved is told what came of it: running, done, failed", async ({ ask, inboxOf, ledger }) => {
-  await ask(1, 2);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(1));
+test("whoever approved is told what came of it: running, done, failed", async ({ bobReads, ledger }) => {
+  const bob = await bobReads(1, 2);
   const release = ledger.hold();
   await bob.page.keyboard.press("a");
   const [first, second] = [bob.results.nth(0), bob.results.nth(1)];
@@ -40,10 +38,8 @@ test("whoever approved is told what came of it: running, done, failed", async ({
   ]);
 });
 
-test("an outcome that nobody knows is told as that", async ({ ask, inboxOf, ledger, server }) => {
-  await ask(1);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(1));
+test("an outcome that nobody knows is told as that", async ({ bobReads, ledger, server }) => {
+  const bob = await bobReads(1);
   const release = ledger.hold();
   await bob.page.keyboard.press("a");
   await expect.poll(() => ledger.runs).toHaveLength(1);
@@ -55,10 +51,8 @@ test("an outcome that nobody knows is told as that", async ({ ask, inboxOf, ledg
   expect(ledger.runs).toHaveLength(1);
 });
 
-test("after an edit, what ran is named", async ({ ask, inboxOf, ledger }) => {
-  await ask(9);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(9));
+test("after an edit, what ran is named", async ({ bobReads, ledger }) => {
+  const bob = await bobReads(9);
   await bob.page.keyboard.press("e");
   const form = bob.page.getByRole("dialog", { name: /Edit the input/ });
   await form.getByRole("textbox", { name: "amount" }).fill("10");
@@ -170,15 +164,11 @@ test.describe("a vote", () => {
   });
 });
 
-test("a chat waits for those who can do something about it", async ({ ask, browser, idOf, server }) => {
+test("a chat waits for those who can do something about it", async ({ ask, browserOf, server }) => {
   await ask(1);
-  await idOf(1);
-  const context = await browser.newContext();
-  await context.addInitScript((key) => sessionStorage.setItem("holdpoint-key", key), "key-of-ann-0123456789");
-  const page = await context.newPage();
+  const page = await browserOf("ann");
   await page.goto(`${server.url}/`);
   const chat = page.getByRole("navigation", { name: "Chats" }).getByRole("button", { name: /^pay 1/ });
   await expect(chat).toHaveText("pay 1Waiting for approval");
   await expect(page.getByText("Waiting for you")).toHaveCount(0);
-  await context.close();
 });

@@ -3,7 +3,7 @@ import { MODES } from "../src/modes";
 import { expectNoFindings } from "./axe";
 import { expectNoOverflow, SCREENS, screens } from "./screens";
 import { configured, gatedTool, scripted } from "./scripts";
-import { expect, test } from "./test";
+import { expect, expectNothingToDo, test } from "./test";
 
 /** 163 lines of JSON, with the dangerous one far down. */
 const LONG = {
@@ -62,9 +62,12 @@ for (const screen of screens("desktop", "phone")) {
       const approve = review.getByRole("button", { name: /^Approve/ });
       await expect(approve).toContainText(/with \d+ lines unread/);
       for (let pages = 0; pages < 80 && (await next.isVisible()); pages++) {
+        const before = (await next.textContent()) ?? "";
         await next.focus();
         await page.keyboard.press("Enter");
-        await page.waitForTimeout(60);
+        // Every page has lines that were not in view before.
+        await expect(next.filter({ hasText: before })).toHaveCount(0);
+        await expectNothingToDo(page);
       }
       await expect(next).toHaveCount(0);
       await expect(review.getByRole("row", { name: /deleteVolumes/ })).toBeInViewport();
@@ -96,8 +99,8 @@ for (const mode of isFull ? MODES : (["sse"] as const)) {
     await console.expectState(card, "approval-requested");
     await card.getByRole("button", { name: /^Approve/ }).focus();
     await page.keyboard.press("Enter");
-    await read;
-    await page.waitForTimeout(300);
+    await (await read).finished();
+    await expectNothingToDo(page);
     await expect(page.getByRole("dialog", { name: /Deploy a release/ })).toBeVisible();
     await expect(page.locator("html")).not.toHaveAttribute("data-removed");
   });

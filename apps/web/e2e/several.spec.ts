@@ -2,16 +2,13 @@ import { expect, pay, test } from "./payments";
 import { api } from "./people";
 
 test("with rows ticked, a key decides these and never the one that is shown", async ({
-  ask,
-  idOf,
-  inboxOf,
+  bobReads,
+  decides,
   ledger,
   server,
 }) => {
-  await ask(1, 2, 3, 4);
-  const bob = await inboxOf("bob");
-  await bob.expectReady(pay(1));
-  for (const number of [2, 3]) await bob.list.getByRole("checkbox", { name: pay(number) }).check();
+  const bob = await bobReads(1, 2, 3, 4);
+  await bob.tick(pay(2), pay(3));
   await bob.page.keyboard.press("a");
   const dialog = bob.page.getByRole("dialog", { name: "Approve 2 requests?" });
   await expect(dialog.locator(".bulk__headline")).toHaveText([/Vendor 2/, /Vendor 3/]);
@@ -22,8 +19,7 @@ test("with rows ticked, a key decides these and never the one that is shown", as
   await bob.page.keyboard.press("Escape");
 
   // Somebody else decides both. What is ticked is still what the key is meant for.
-  for (const number of [2, 3])
-    expect(await api(server.api, "carol").decide(await idOf(number), { approved: false })).toBe(200);
+  for (const number of [2, 3]) await decides("carol", number, { approved: false });
   await expect(bob.page.getByRole("toolbar", { name: /selected/ })).toContainText("2 selected, 2 ended");
   await bob.page.keyboard.press("a");
   await expect(bob.page.getByRole("dialog", { name: "Approve 0 of 2 requests?" })).toContainText(
@@ -41,7 +37,7 @@ test.describe("a long input", () => {
     await ask(1, 2);
     const bob = await inboxOf("bob");
     await expect(bob.row(pay(2))).toBeVisible();
-    for (const number of [1, 2]) await bob.list.getByRole("checkbox", { name: pay(number) }).check();
+    await bob.tick(pay(1), pay(2));
     await bob.page
       .getByRole("toolbar", { name: /selected/ })
       .getByRole("button", { name: "Approve…" })
@@ -64,16 +60,8 @@ test.describe("a long input", () => {
     expect(await api(server.api, "carol").approvals()).toHaveLength(2);
 
     // Read by itself, it can be approved with others.
-    await expect(async () => {
-      await bob.page.keyboard.press("Escape");
-      const next = bob.pane.locator(".review__next");
-      if (await next.isVisible()) await next.click();
-      await expect(bob.pane).toHaveAttribute("data-unseen", "0", { timeout: 500 });
-    }).toPass();
-    for (const number of [1, 2]) {
-      const box = bob.list.getByRole("checkbox", { name: pay(number) });
-      if (!(await box.isChecked())) await box.check();
-    }
+    await bob.readAll();
+    await bob.tick(pay(1), pay(2));
     await bob.page
       .getByRole("toolbar", { name: /selected/ })
       .getByRole("button", { name: "Approve…" })
@@ -93,12 +81,12 @@ test.describe("a long input", () => {
 test.describe("a vote", () => {
   test.use({ quorum: 2 });
 
-  test("is not given twice, and it is said why", async ({ ask, idOf, inboxOf, server }) => {
+  test("is not given twice, and it is said why", async ({ ask, decides, inboxOf }) => {
     await ask(1, 2);
-    expect(await api(server.api, "bob").decide(await idOf(1), { approved: true })).toBe(200);
+    await decides("bob", 1, { approved: true });
     const bob = await inboxOf("bob");
     await expect(bob.row(pay(2))).toBeVisible();
-    for (const number of [1, 2]) await bob.list.getByRole("checkbox", { name: pay(number) }).check();
+    await bob.tick(pay(1), pay(2));
     await bob.page.keyboard.press("a");
     const dialog = bob.page.getByRole("dialog", { name: "Approve 1 of 2 requests?" });
     await expect(dialog.locator(".bulk__item").first()).toContainText("Left out: you have already approved it.");

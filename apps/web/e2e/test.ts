@@ -56,6 +56,11 @@ export const test = base.extend<Fixtures>({
 
 export { expect };
 
+/** The page has nothing to do any more: what has arrived so far is rendered. */
+export async function expectNothingToDo(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
+}
+
 function watch(context: BrowserContext, complaints: string[]): void {
   context.on("page", (page: Page) => {
     page.on("pageerror", (error) => complaints.push(String(error)));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { changesOf } from "../src/edit/changes";
-import { type Draft, draftOf, emptyDraft, hasControl, readDraft } from "../src/edit/draft";
+import { type Draft, draftOf, emptyDraft, hasControl } from "../src/form/draft";
+import { readDraft } from "../src/form/read";
 
 const schema = {
   type: "object",
@@ -123,8 +124,33 @@ describe("a draft", () => {
     ["number", "1e999", { "/amount": "Write a number." }],
     ["json", "{", { "/amount": "This is not valid JSON." }],
   ] as const)("%s %j is a problem at its field", (kind, text, problems) => {
-    const changed: Draft = kind === "json" ? { kind, text } : { kind, text, isWhole: false };
+    const changed: Draft = kind === "json" ? { kind, text } : { kind, text, isWhole: false, limits: {} };
     expect(read(put(draftOf(value, schema), "amount", changed))).toEqual(problems);
+  });
+
+  it("has the limits of its schema, once it is changed", () => {
+    const strict = {
+      properties: {
+        amount: { type: "number", minimum: 0.01, exclusiveMaximum: 100 },
+        code: { type: "string", minLength: 2, maxLength: 3 },
+        mail: { type: "string", format: "email" },
+        at: { type: "string", format: "date-time" },
+      },
+    };
+    // What was there is what the server has let through, whatever this form thinks of it.
+    const given = { amount: 500, code: "long", mail: "root@localhost", at: "2026-01-31T10:00:00+09:00" };
+    const draft = draftOf(given, strict);
+    expect(read(draft)).toEqual(given);
+    const write = (name: string, text: string) => {
+      const field = draft.kind === "object" ? draft.fields.find((each) => each.name === name) : undefined;
+      return read(put(draft, name, { ...field?.draft, text } as Draft));
+    };
+    expect(write("amount", "-5")).toEqual({ "/amount": "At least 0.01." });
+    expect(write("amount", "100")).toEqual({ "/amount": "Less than 100." });
+    expect(write("code", "a")).toEqual({ "/code": "At least 2 characters." });
+    expect(write("mail", "hanako")).toEqual({ "/mail": expect.stringContaining("e-mail") });
+    expect(write("at", "soon")).toEqual({ "/at": "Write a date and a time." });
+    expect(write("at", "2026-02-01T10:00:00+09:00")).toMatchObject({ at: "2026-02-01T10:00:00+09:00" });
   });
 
   it("knows which pointers have a control", () => {

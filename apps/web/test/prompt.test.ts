@@ -1,19 +1,39 @@
 import { describe, expect, it } from "vitest";
+import { blankDraft, type Draft, type DraftField } from "../src/form/draft";
+import { readDraft } from "../src/form/read";
 import { answerOf } from "../src/prompt/answer";
-import { contentOf, type Given } from "../src/prompt/content";
-import { type Field, fieldsOf } from "../src/prompt/fields";
 import { promptInCard, promptsStore } from "../src/prompt/openPrompts";
 import { promptOf } from "../src/prompt/prompt";
 
-function fields(properties: object, required: string[] = []): Field[] {
+function fields(properties: object, required: string[] = []): readonly DraftField[] {
   const prompt = promptOf({ message: "?", from: "book", schema: { type: "object", properties, required } });
-  return prompt ? fieldsOf(prompt) : [];
+  return blankDraft(prompt?.schema).fields;
+}
+
+/** What a control holds: a text, a checked state, or the indexes of chosen options. */
+type Given = string | boolean | readonly string[];
+
+function written(draft: Draft, given: Given): Draft {
+  switch (draft.kind) {
+    case "boolean":
+      return { ...draft, value: given === true };
+    case "choice":
+      return { ...draft, at: String(given) };
+    case "choices":
+      return { ...draft, chosen: Array.isArray(given) ? given : [] };
+    default:
+      return { ...draft, text: String(given) } as Draft;
+  }
 }
 
 /** What the only field makes of what was given. */
 function read(property: object, given: Given, isRequired = false) {
-  const result = contentOf(fields({ it: property }, isRequired ? ["it"] : []), new Map([["it", given]]));
-  return result.ok ? result.content : result.problems.get("it");
+  const [field] = fields({ it: property }, isRequired ? ["it"] : []);
+  if (field === undefined) throw new Error("There is no field.");
+  const problems = new Map<string, string>();
+  const draft = { ...field, draft: written(field.draft, given) };
+  const content = readDraft({ kind: "object", fields: [draft] }, "", problems);
+  return problems.get("/it") ?? content;
 }
 
 describe("promptOf", () => {
@@ -29,7 +49,7 @@ describe("promptOf", () => {
   });
 });
 
-describe("fieldsOf", () => {
+describe("a form to fill in", () => {
   it("keeps the order, the words and the defaults", () => {
     const found = fields(
       {
@@ -50,21 +70,26 @@ describe("fieldsOf", () => {
       },
       ["name"],
     );
-    expect(found).toMatchObject([
-      {
-        kind: "text",
-        name: "name",
-        label: "Your name",
-        description: "As on the passport",
-        isRequired: true,
-        maxLength: 40,
-      },
-      { kind: "number", label: "seats", isWhole: true, minimum: 1, maximum: 9, initial: "2", isRequired: false },
-      { kind: "number", isWhole: false, initial: "" },
-      { kind: "boolean", initial: true },
+    expect(found.map(({ name }) => name)).toEqual([
+      "name",
+      "seats",
+      "price",
+      "window",
+      "meal",
+      "bags",
+      "extras",
+      "odd",
+    ]);
+    expect(found[0]).toMatchObject({ label: "Your name", about: "As on the passport", isRequired: true });
+    expect(found[1]).toMatchObject({ label: "seats", isRequired: false });
+    expect(found.map(({ draft }) => draft)).toMatchObject([
+      { kind: "text", text: "Hanako", limits: { maxLength: 40 } },
+      { kind: "number", isWhole: true, limits: { minimum: 1, maximum: 9 }, text: "2" },
+      { kind: "number", isWhole: false, text: "" },
+      { kind: "boolean", value: true },
       {
         kind: "choice",
-        initial: "1",
+        at: "1",
         options: [
           { value: "a", label: "Fish" },
           { value: "b", label: "Rice" },
@@ -72,46 +97,45 @@ describe("fieldsOf", () => {
       },
       {
         kind: "choice",
-        initial: "",
+        at: "",
         options: [
           { value: 1, label: "One" },
           { value: 2, label: "2" },
         ],
       },
-      { kind: "choices", initial: ["1"], minItems: 1 },
-      { kind: "text", format: "text" },
+      { kind: "choices", chosen: ["1"], limits: { minItems: 1 } },
+      { kind: "object", fields: [] },
     ]);
   });
 
   it.each(["email", "uri", "date", "date-time"])("knows the format %s", (format) => {
-    expect(fields({ it: { type: "string", format } })).toMatchObject([{ kind: "text", format }]);
+    expect(fields({ it: { type: "string", format } })).toMatchObject([{ draft: { kind: "text", format } }]);
   });
 
   it("takes anything for a schema", () => {
     const schemas = [{}, { properties: [] }, { properties: { a: null }, required: "a" }];
-    const found = schemas.map((schema) => fieldsOf({ message: "", from: undefined, schema }).length);
+    const found = schemas.map((schema) => blankDraft(schema).fields.length);
     expect(found).toEqual([0, 0, 1]);
   });
 });
 
-describe("contentOf", () => {
+describe("what was filled in", () => {
   it.each<[object, Given, unknown]>([
     [{ type: "string" }, " a ", { it: " a " }],
     [{ type: "string" }, "", {}],
     [{ type: "string", minLength: 2 }, "𠮷", "At least 2 characters."],
-    [{ type: "string", maxLength: 1 }, "ab", "At most 1 characters."],
+    [{ type: "string", maxLength: 1 }, "ab", "At most 1 character."],
     [{ type: "string", format: "email" }, "a@b.example", { it: "a@b.example" }],
     [{ type: "string", format: "email" }, "a@b", expect.stringContaining("e-mail")],
     [{ type: "string", format: "uri" }, "https://a.example/x", { it: "https://a.example/x" }],
     [{ type: "string", format: "uri" }, "a.example", expect.stringContaining("address")],
     [{ type: "string", format: "date" }, "2026-02-28", { it: "2026-02-28" }],
     [{ type: "string", format: "date" }, "2026-02-30", expect.stringContaining("date")],
-    [{ type: "string", format: "date" }, { invalid: true }, expect.stringContaining("date")],
     [{ type: "string", format: "date-time" }, "2026-02-28T10:00", { it: expect.stringMatching(/^2026-02-2\dT.*Z$/) }],
     [{ type: "number" }, "1.5", { it: 1.5 }],
     [{ type: "number" }, "0", { it: 0 }],
     [{ type: "number" }, "", {}],
-    [{ type: "number" }, { invalid: true }, "Write a number."],
+    [{ type: "number" }, "one", "Write a number."],
     [{ type: "integer" }, "1.5", "Write a whole number."],
     [{ type: "integer", minimum: 1 }, "0", "At least 1."],
     [{ type: "integer", maximum: 9 }, "10", "At most 9."],
@@ -137,14 +161,25 @@ describe("contentOf", () => {
   });
 
   it("says everything that is wrong at once", () => {
-    const result = contentOf(fields({ a: { type: "string" }, b: { type: "number" } }, ["a", "b"]), new Map());
-    expect(result).toEqual({
-      ok: false,
-      problems: new Map([
-        ["a", "Fill this in."],
-        ["b", "Write a number."],
+    const problems = new Map<string, string>();
+    readDraft(
+      blankDraft({ properties: { a: { type: "string" }, b: { type: "number" } }, required: ["a", "b"] }),
+      "",
+      problems,
+    );
+    expect(problems).toEqual(
+      new Map([
+        ["/a", "Fill this in."],
+        ["/b", "Write a number."],
       ]),
-    });
+    );
+  });
+
+  it("is a text where anything may be written, and an address where the schema says which", () => {
+    expect(read({}, "a")).toEqual({ it: "a" });
+    expect(read({ title: "Name" }, "")).toEqual({});
+    const root = { properties: { it: { $ref: "#/$defs/seat" } }, $defs: { seat: { enum: ["a", "b"] } } };
+    expect(blankDraft(root).fields).toMatchObject([{ draft: { kind: "choice" } }]);
   });
 });
 

@@ -127,6 +127,36 @@ describe("a page that was loaded again", () => {
     expect(entries.at(-2)).toMatchObject({ kind: "mark", mark: { type: "reload" }, at: 7000, segment: 2 });
   });
 
+  it("has one turn where there is one, although its beginning was too long to be kept", () => {
+    const start = JSON.stringify({ type: "start", messageId: "m1" });
+    const before = new Recorder(() => 1);
+    const first = before.begin("sse", "POST /stream");
+    before.payload(first, start);
+    for (let i = 0; i < 1_500; i++) before.payload(first, delta("x".repeat(2_000)));
+    const storage = fakeStorage();
+    writeRecording(storage, "chat", before.current());
+    const kept = readRecording(storage, "chat");
+    expect(kept?.dropped).toBeGreaterThan(0);
+    const after = continued(kept ?? before.current(), 2, () => 3);
+    const second = after.begin("ai-sdk", "GET /api/chat/c/stream (replay)");
+    after.payload(second, start);
+    after.payload(second, "[DONE]");
+    expect(turnsOf(after.current()).map(({ messageId, isCut }) => [messageId, isCut])).toEqual([["m1", false]]);
+  });
+
+  it("has one turn where there is one, although the page was left before the answer began", () => {
+    const before = new Recorder(() => 1);
+    const first = before.begin("sse", "POST /stream");
+    before.request({ label: "POST /stream", text: "{}" }, first);
+    before.comment(first, "still here");
+    const after = continued(before.current(), 2, () => 3);
+    const second = after.begin("ai-sdk", "GET /api/chat/c/stream (replay)");
+    after.payload(second, JSON.stringify({ type: "start", messageId: "m1" }));
+    const turns = turnsOf(after.current());
+    expect(turns.map(({ messageId }) => messageId)).toEqual(["m1"]);
+    expect(turns[0]?.recording.entries.map(({ kind }) => kind)).toEqual(["request", "comment", "mark", "chunk"]);
+  });
+
   it("lets no response that was cut off then go on for ever", () => {
     const open = PAYMENT.slice(0, 2);
     const recorder = continued(record(open), 1000, () => 1000);

@@ -11,7 +11,7 @@ import {
   type UserPrompt,
 } from "../src/index.js";
 import type { ChatHold } from "../src/protocol.js";
-import { until } from "./support/until.js";
+import { nothingFor, until } from "./support/until.js";
 
 const spec = (name: string, more: Partial<ToolSpec>): ToolSpec => ({
   name,
@@ -175,7 +175,7 @@ describe("runs", () => {
     const call = part("get_location", "approval-responded", { approval });
     executor.observe([{ role: "assistant", parts: [call] }], [hold(call, more)] as ChatHold[]);
     executor.observe([{ role: "assistant", parts: [call] }], []);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await nothingFor(50);
     expect(handler).not.toHaveBeenCalled();
   });
 
@@ -194,7 +194,7 @@ describe("a tool without a handler", () => {
   it("is left to others", async () => {
     const { see, reports } = make({ handlers: {} });
     see(call());
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await nothingFor(50);
     expect([reports, acks]).toEqual([[], []]);
   });
 

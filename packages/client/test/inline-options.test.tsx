@@ -7,7 +7,7 @@ import { useApprovals, useHoldpoint, type WebSocketTransportClass } from "../src
 import { modes, newChatId, webSocketTransport } from "./support/hook.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer, type TestServer } from "./support/server.js";
-import { until } from "./support/until.js";
+import { nothingFor, until } from "./support/until.js";
 
 const RENDERS = 50;
 
@@ -28,7 +28,7 @@ async function renderOften(rerender: () => void) {
     rerender();
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await nothingFor(100);
 }
 
 const count = (path: string) => proxy.requests.filter((request) => request === `GET ${path}`).length;

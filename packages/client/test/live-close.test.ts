@@ -73,8 +73,13 @@ describe("close()", () => {
     resume();
     close();
     give("a-ticket");
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Those that ask later are connected, so that the ticket has long arrived.
+    const others = transports(async () => "a-ticket");
+    others.resume();
+    await until("the others' sockets", () => others.sockets.length === COUNT);
+    others.close();
     expect(sockets).toHaveLength(0);
+    await allClosed(others.sockets);
   });
 
   it("leaves one socket after a close and a new request, the new one", async () => {

@@ -3,7 +3,7 @@ import { type EventsSource, fetchHolds, fetchTools, type ServerEvent, watchEvent
 import { reachabilityOf } from "../src/server/reachability.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer } from "./support/server.js";
-import { until } from "./support/until.js";
+import { nothingFor, until } from "./support/until.js";
 
 let servers = 0;
 
@@ -60,7 +60,7 @@ it("is not lost with one endpoint, nor with a request that was given up", async 
     throw init?.signal?.reason;
   };
   await fetchTools({ ...options, fetch: late, signal: abort.signal }).catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await nothingFor(50);
   expect(asked).toHaveLength(probes);
   expect(listener).not.toHaveBeenCalled();
   stop();
@@ -72,7 +72,7 @@ it("is not asked for where nobody looks", async () => {
   await fetchTools(options).catch(() => {});
   await until("the loss", () => reachability.getStatus().state === "unreachable");
   const probes = asked.length;
-  await new Promise((resolve) => setTimeout(resolve, 700));
+  await nothingFor(700);
   expect(asked).toHaveLength(probes);
   // Who comes to look makes it ask again.
   is.up = true;

@@ -9,7 +9,7 @@ import { elsewhere } from "./support/elsewhere.js";
 import { modes, newChatId, renderChat } from "./support/hook.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer, type TestServer } from "./support/server.js";
-import { until } from "./support/until.js";
+import { nothingFor, until } from "./support/until.js";
 
 const pay = (amount: number) => ({
   toolCall: { name: "process_payment", input: { amount, recipient: "Alice", currency: "USD" } },
@@ -250,7 +250,7 @@ describe.each(modes)("%s", (mode) => {
       await until("the error", () => chat.chat().status === "error");
       await server.restart();
       await until("the return", () => chat.chat().server.state === "connected");
-      await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 300))));
+      await act(() => nothingFor(300));
       // Still: nobody has sent it again.
       expect(chat.chat().unsent).toEqual([unsent]);
       expect(chat.chat().messages.at(-1)?.id).toBe(unsent);
@@ -373,7 +373,7 @@ describe.each(modes)("%s", (mode) => {
       const turn = other.say(chatId, "u1", "photo");
       const chat = open({ id: chatId });
       const hold = await until("the hold", () => chat.chat().tools && chat.chat().holds?.[0]);
-      await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 300))));
+      await act(() => nothingFor(300));
       expect(chat.chat().toolRuns).toEqual({});
       expect(await other.acknowledge(hold.toolCallId, "a photo")).toBe(200);
       await ended(chat, "Smile.");
@@ -385,7 +385,7 @@ describe.each(modes)("%s", (mode) => {
       const chat = open({ handlers: undefined });
       await chat.say("photo");
       await until("the hold", () => chat.chat().holds?.[0]?.kind === "frontend");
-      await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 300))));
+      await act(() => nothingFor(300));
       expect(chat.chat().holds?.[0]?.state).toBe("waiting");
       expect(chat.chat().toolRuns).toEqual({});
       const { toolCallId } = chat.calls()[0] ?? { toolCallId: "" };

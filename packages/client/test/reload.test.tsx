@@ -63,8 +63,8 @@ describe.each(modes)("%s: a reload", (mode) => {
     const { id } = await asked();
     const proxy = await startProxy(server.url);
     const after = renderChat(mode, { baseUrl: proxy.url, id, history: false, resume: false });
+    // What is read of a chat is asked for together with its tools.
     await until("the connection", () => after.chat().tools && after.chat().server.state === "connected");
-    await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 100))));
     // A chat may have tools of its own. Nothing else of it is read.
     const read = proxy.requests.filter((request) => request.includes(id) && !request.startsWith("GET /api/tools?"));
     expect(read).toEqual([]);

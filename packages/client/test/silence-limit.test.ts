@@ -58,6 +58,7 @@ for (const mode of ["sse", "ai-sdk"] as const) {
   it(`${mode}: a page that could not read for a while does not take its own pause for silence`, async () => {
     keepAliveMs = 100;
     const reading = chunks(mode);
+    // Time itself is what is tested: the process stands still in the middle of the response.
     await new Promise((resolve) => setTimeout(resolve, 500));
     const end = Date.now() + 1_500;
     while (Date.now() < end);

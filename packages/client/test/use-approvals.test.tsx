@@ -9,7 +9,7 @@ import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer, type TestServer } from "./support/server.js";
-import { until } from "./support/until.js";
+import { nothingFor, until } from "./support/until.js";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -148,7 +148,7 @@ it("says since when its list is out of date, and is current again by itself", as
   expect(result.current.staleSince?.getTime()).toBeGreaterThanOrEqual(before);
   expect(result.current.approvals?.some(({ approvalId }) => approvalId === asked.id)).toBe(true);
   const since = result.current.staleSince;
-  await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 500))));
+  await act(() => nothingFor(500));
   expect(result.current.staleSince).toBe(since);
   await server.restart();
   await until("the return", () => result.current.isConnected && result.current.staleSince === undefined);

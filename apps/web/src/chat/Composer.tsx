@@ -15,9 +15,11 @@ interface Props {
   isReady: boolean;
   onSend: (text: string) => void;
   onStop: () => void;
+  /** Somebody writes. */
+  onWrite?: () => void;
 }
 
-export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, onStop }: Props) {
+export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, onStop, onWrite }: Props) {
   const [text, setText] = useState(() => readDraft(draftOf));
   const field = useRef<HTMLTextAreaElement>(null);
   const canSend = isReady && text.trim() !== "";
@@ -30,11 +32,12 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
   const write = (next: string) => {
     setText(next);
     writeDraft(draftOf, next);
+    onWrite?.();
   };
   const send = () => {
     if (!canSend) return;
-    onSend(text.trim());
     write("");
+    onSend(text.trim());
   };
   return (
     <form

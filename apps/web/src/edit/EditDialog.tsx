@@ -1,6 +1,9 @@
 import type { DecisionProgress } from "holdpoint";
 import { Check } from "lucide-react";
 import { type ReactNode, type RefObject, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type Draft, draftOf, hasControl } from "../form/draft";
+import { FormFields } from "../form/FormFields";
+import { readDraft, unreadable } from "../form/read";
 import type { Decide } from "../tools/ApprovalActions";
 import { refusalText } from "../tools/texts";
 import { Lines } from "../value/Lines";
@@ -11,8 +14,6 @@ import { useUnread } from "../value/useUnread";
 import { Changes } from "./Changes";
 import { changesOf } from "./changes";
 import { DecisionDialog } from "./DecisionDialog";
-import { DraftEditor } from "./DraftEditor";
-import { type Draft, draftOf, hasControl, readDraft } from "./draft";
 import { ReasonField } from "./ReasonField";
 import { SendButton } from "./SendButton";
 import { useSent } from "./useSent";
@@ -76,7 +77,7 @@ export function EditDialog(props: Props) {
     if (problems.size > 0) setProblems(NONE);
   };
   const check = () => {
-    const found = new Map<string, string>();
+    const found = form.current ? unreadable(form.current) : new Map<string, string>();
     const value = readDraft(draft, "", found);
     setProblems(found);
     attempts.current += 1;
@@ -147,7 +148,7 @@ export function EditDialog(props: Props) {
             This request is no longer open. Nothing that you write here can be sent.
           </p>
         )}
-        <DraftEditor
+        <FormFields
           draft={draft}
           pointer=""
           label={isJson ? "Input as JSON" : "Input"}

@@ -1,7 +1,16 @@
 import type { CheckProfile } from "holdpoint";
 import { isMode, MODE_INFO, type Mode } from "../modes";
 import { isObject } from "../prompt/isObject";
-import { type Content, type Entry, entryOf, type Mark, parseJson, type Recording, type Segment } from "./entry";
+import {
+  type Content,
+  type Entry,
+  entryOf,
+  type Mark,
+  parseJson,
+  type Recording,
+  type Segment,
+  segmentAfter,
+} from "./entry";
 
 /**
  * A capture is plain SSE, so that `holdpoint check` can read it. What SSE can't express (times, requests, decisions) is
@@ -74,6 +83,8 @@ class Builder {
     const place = { index: this.entries.length, at: this.at, segment: Math.max(1, this.segments.length) };
     const entry = entryOf(content, place);
     this.entries.push(entry);
+    const segment = this.segments.at(-1);
+    if (segment !== undefined) this.segments[this.segments.length - 1] = segmentAfter(segment, entry);
     if (entry.kind === "done") this.isOpen = false;
   }
 

@@ -39,6 +39,15 @@ export interface Segment {
   label: string;
   /** When the request was sent. */
   startedAt: number;
+  /** The message that it writes, once it is known. It outlasts the entry that said so. */
+  messageId?: string;
+}
+
+/** The segment as it is after one of its entries. */
+export function segmentAfter(segment: Segment, entry: Entry): Segment {
+  if (entry.kind !== "chunk" || entry.chunk.type !== "start" || segment.messageId !== undefined) return segment;
+  const { messageId } = entry.chunk;
+  return messageId === undefined ? segment : { ...segment, messageId };
 }
 
 /** A replay sends a message from its start, whatever was sent before. */

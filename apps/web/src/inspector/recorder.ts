@@ -8,6 +8,7 @@ import {
   type Mark,
   type Recording,
   type Segment,
+  segmentAfter,
 } from "./entry";
 
 /** The most that is kept of one chat in memory. The oldest entries are dropped first. */
@@ -113,6 +114,8 @@ export class Recorder {
   private push(content: Content, segment: number, at = this.now()): void {
     const entry = entryOf(content, { index: this.nextIndex++, at, segment });
     this.entries.push(entry);
+    if (entry.kind === "chunk" && entry.chunk.type === "start")
+      this.segments = this.segments.map((each) => (each.number === segment ? segmentAfter(each, entry) : each));
     this.bytes += entry.size;
     if (this.entries.length > MAX_ENTRIES || this.bytes > MAX_BYTES) this.dropOldest();
     this.changed();

@@ -5,35 +5,45 @@ import { type Entry, isReceived, isReplay, type Recording } from "./entry";
 export interface Turn {
   messageId: string | undefined;
   recording: Recording;
-  /** Its beginning was dropped. */
+  /** Its beginning was dropped, and no replay has it. */
   isCut: boolean;
 }
 
 /**
- * Segments that begin with the same message id belong to the same turn. One that has received nothing belongs to the
- * turn before: its request may have been refused, or the answer is still to come.
+ * Segments that write the same message belong to the same turn. One that has received nothing belongs to the turn
+ * before, or else to the next: its request may have been refused, the answer is still to come, or the page was left
+ * before it began.
  */
 export function turnsOf(recording: Recording): Turn[] {
   const bySegment = new Map<number, Entry[]>(recording.segments.map(({ number }) => [number, []]));
   for (const entry of recording.entries) if (entry.kind !== "mark") bySegment.get(entry.segment)?.push(entry);
   const turns: { messageId: string | undefined; segments: Set<number> }[] = [];
-  for (const { number } of recording.segments) {
+  let unanswered: number[] = [];
+  for (const { number, messageId } of recording.segments) {
     const entries = bySegment.get(number) ?? [];
     if (entries.length === 0) continue;
-    const messageId = startOf(entries);
-    const known = entries.some(isReceived)
-      ? messageId !== undefined && turns.find((turn) => turn.messageId === messageId)
-      : turns.at(-1);
+    // A comment keeps a connection alive, and says nothing.
+    if (!entries.some((entry) => isReceived(entry) && entry.kind !== "comment")) {
+      const before = turns.at(-1);
+      if (before) before.segments.add(number);
+      else unanswered.push(number);
+      continue;
+    }
+    const known = messageId !== undefined && turns.find((turn) => turn.messageId === messageId);
     if (known) known.segments.add(number);
-    else turns.push({ messageId, segments: new Set([number]) });
+    else turns.push({ messageId, segments: new Set([...unanswered, number]) });
+    unanswered = [];
   }
+  if (unanswered.length > 0) turns.push({ messageId: undefined, segments: new Set(unanswered) });
   const oldest = recording.entries[0]?.segment;
   return turns.map(({ messageId, segments }) => {
     const entries = recording.entries.filter((entry) => segments.has(entry.segment));
+    const own = recording.segments.filter(({ number }) => segments.has(number));
+    const isReplayed = own.some((segment) => isReplay(segment) && segment.number !== oldest);
     return {
       messageId,
-      recording: { entries, segments: recording.segments.filter(({ number }) => segments.has(number)), dropped: 0 },
-      isCut: recording.dropped > 0 && oldest !== undefined && segments.has(oldest),
+      recording: { entries, segments: own, dropped: 0 },
+      isCut: recording.dropped > 0 && oldest !== undefined && segments.has(oldest) && !isReplayed,
     };
   });
 }
@@ -73,13 +83,6 @@ function sinceReplay({ entries, segments, dropped }: Recording): Recording {
     segments: kept,
     dropped,
   };
-}
-
-function startOf(entries: readonly Entry[]): string | undefined {
-  for (const entry of entries) {
-    if (entry.kind === "chunk" && entry.chunk.type === "start") return entry.chunk.messageId;
-  }
-  return undefined;
 }
 
 /** False if the recording starts in the middle of a message. */

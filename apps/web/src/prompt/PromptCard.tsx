@@ -2,6 +2,7 @@ import type { UserAnswer } from "holdpoint";
 import { MessageCircleQuestionMark } from "lucide-react";
 import { useMemo, useRef } from "react";
 import { type CallLookup, callOf } from "../chat/callRecords";
+import { blankDraft } from "../form/draft";
 import { useStore } from "../store";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
@@ -11,7 +12,6 @@ import { type CallStatus, callStatus } from "../tools/callStatus";
 import { guardDecisions } from "../tools/guard";
 import { StatusPill } from "../tools/StatusPill";
 import { answerOf, type GivenAnswer } from "./answer";
-import { fieldsOf } from "./fields";
 import { promptsStore } from "./openPrompts";
 import { PromptAnswer } from "./PromptAnswer";
 import { PromptForm } from "./PromptForm";
@@ -30,10 +30,12 @@ export function PromptCard({ part, lookup }: Props) {
   const { state } = callOf(part, lookup);
   const answer = useStore(promptsStore).get(toolCallId);
   const prompt = useMemo(() => (part.state === "input-streaming" ? undefined : promptOf(input)), [part.state, input]);
-  const fields = useMemo(() => (prompt ? fieldsOf(prompt) : []), [prompt]);
+  const blank = useMemo(() => blankDraft(prompt?.schema), [prompt]);
   const from = prompt?.from === undefined ? "A tool" : (lookup.toolNamed(prompt.from)?.title ?? prompt.from);
   const given =
-    state.kind === "settled" && state.result.kind === "output" ? answerOf(state.result.output, fields) : undefined;
+    state.kind === "settled" && state.result.kind === "output"
+      ? answerOf(state.result.output, blank.fields)
+      : undefined;
   const status = statusOf(state, given);
   const isWaiting = state.kind === "prompted" && prompt !== undefined;
   const problem = lookup.runOf(toolCallId)?.error?.message;
@@ -78,7 +80,13 @@ export function PromptCard({ part, lookup }: Props) {
         </p>
       )}
       {isWaiting && actions && (
-        <PromptForm fields={fields} subject={visible(prompt.message)} isOpen={answer !== undefined} onAnswer={send} />
+        <PromptForm
+          blank={blank}
+          schema={prompt.schema}
+          subject={visible(prompt.message)}
+          isOpen={answer !== undefined}
+          onAnswer={send}
+        />
       )}
       {isWaiting && !actions && <p className="tool-card__note">Waiting for an answer at this point of the capture.</p>}
       {given ? (

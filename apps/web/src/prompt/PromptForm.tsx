@@ -1,14 +1,16 @@
 import type { UserAnswer } from "holdpoint";
 import { Check, X } from "lucide-react";
-import { useId, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import type { Draft } from "../form/draft";
+import { FormFields } from "../form/FormFields";
+import { readDraft, unreadable } from "../form/read";
 import { useArmed } from "../tools/guard";
-import { contentOf } from "./content";
-import type { Field } from "./fields";
-import { PromptField } from "./PromptField";
-import { readForm } from "./readForm";
+import type { Schema } from "../value/schema";
 
 interface Props {
-  fields: readonly Field[];
+  /** The form as it is before anybody writes. */
+  blank: Draft;
+  schema: Schema;
   /** The subject of the prompt, for screen readers. */
   subject: string;
   /** Whether the prompt can be answered: it is waiting, and no answer was given. */
@@ -16,26 +18,25 @@ interface Props {
   onAnswer: (answer: UserAnswer) => void;
 }
 
-/** A form for a prompt. Its controls keep their values, so that an answer that failed to arrive can be sent again. */
-export function PromptForm({ fields, subject, isOpen, onAnswer }: Props) {
+/** A form for a prompt. It keeps what was written, so that an answer that failed to arrive can be sent again. */
+export function PromptForm({ blank, schema, subject, isOpen, onAnswer }: Props) {
   const form = useRef<HTMLFormElement>(null);
+  const [draft, setDraft] = useState(blank);
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
   const row = useRef<HTMLDivElement>(null);
   const { isArmed, accepts } = useArmed(row);
-  const id = useId();
+
+  // The person is taken to the problem, which is read out with its field.
+  useEffect(() => {
+    if (problems.size > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [problems]);
 
   const submit = () => {
     if (form.current === null) return;
-    const result = contentOf(fields, readForm(form.current, fields, id));
-    if (result.ok) {
-      setProblems(new Map());
-      onAnswer({ action: "accept", content: result.content });
-      return;
-    }
-    setProblems(result.problems);
-    // Its error is read out with it.
-    const first = fields.findIndex(({ name }) => result.problems.has(name));
-    form.current.querySelector<HTMLElement>(`[name="${id}-${first}"]`)?.focus();
+    const found = unreadable(form.current);
+    const content = readDraft(draft, "", found);
+    setProblems(found);
+    if (found.size === 0) onAnswer({ action: "accept", content: content as Record<string, unknown> });
   };
   return (
     <form
@@ -50,9 +51,7 @@ export function PromptForm({ fields, subject, isOpen, onAnswer }: Props) {
       }}
     >
       <fieldset className="prompt__fields" disabled={!isOpen}>
-        {fields.map((field, at) => (
-          <PromptField key={field.name} id={`${id}-${at}`} field={field} problem={problems.get(field.name)} />
-        ))}
+        <FormFields draft={draft} pointer="" label={subject} problems={problems} root={schema} onChange={setDraft} />
         <div className="approval__row" ref={row}>
           <button
             type="submit"

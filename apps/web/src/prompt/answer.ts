@@ -1,4 +1,4 @@
-import type { Field } from "./fields";
+import type { DraftField } from "../form/draft";
 import { isObject } from "./isObject";
 
 /** An answer, in displayable form. */
@@ -8,7 +8,7 @@ export interface GivenAnswer {
 }
 
 /** Reads the output of a settled call. Names that are not in the form are shown as they are. */
-export function answerOf(output: unknown, fields: readonly Field[]): GivenAnswer | undefined {
+export function answerOf(output: unknown, fields: readonly DraftField[]): GivenAnswer | undefined {
   if (!isObject(output) || typeof output.action !== "string") return undefined;
   const content = isObject(output.content) ? output.content : {};
   const rows = Object.entries(content).map(([name, value]) => {
@@ -18,9 +18,9 @@ export function answerOf(output: unknown, fields: readonly Field[]): GivenAnswer
   return { action: output.action, rows };
 }
 
-function shown(field: Field, value: unknown): unknown {
-  if (field.kind === "boolean") return value === true ? "yes" : "no";
-  if (field.kind !== "choice" && field.kind !== "choices") return value;
-  const labelOf = (one: unknown) => field.options.find((option) => option.value === one)?.label ?? String(one);
+function shown({ draft }: DraftField, value: unknown): unknown {
+  if (draft.kind === "boolean") return value === true ? "yes" : "no";
+  if (draft.kind !== "choice" && draft.kind !== "choices") return value;
+  const labelOf = (one: unknown) => draft.options.find((option) => option.value === one)?.label ?? String(one);
   return Array.isArray(value) ? value.map(labelOf).join(", ") : labelOf(value);
 }

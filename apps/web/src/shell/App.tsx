@@ -2,13 +2,11 @@ import { useServerStatus } from "holdpoint/react";
 import { useState } from "react";
 import { keyStore } from "../api/key";
 import { useServer } from "../api/server";
-import { Session } from "../chat/Session";
+import { ChatPlace } from "../chat/ChatPlace";
 import { AlertsWatcher } from "../inbox/AlertsWatcher";
 import { ApprovalsProvider } from "../inbox/ApprovalsContext";
 import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
-import { InboxContent, InboxHeader } from "../inbox/InboxPage";
 import { NowPlaying } from "../panel/NowPlaying";
-import { StatusContent, StatusHeader } from "../status/StatusPage";
 import { useStore } from "../store";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { useCommands } from "./commands";
@@ -17,12 +15,22 @@ import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
 import { KeyDialog } from "./KeyDialog";
 import { Palette } from "./Palette";
+import { lazily } from "./part";
 import { INBOX, navigate, newChat, routeStore, STATUS } from "./route";
 import { Sheet } from "./Sheet";
 import { Sidebar } from "./Sidebar";
 import { setTheme } from "./theme";
 import { isAdmin, MeContext, useMe, useReadMe } from "./useMe";
 import { useMedia } from "./useMedia";
+
+const InboxHeader = lazily(async () => (await import("../inbox/InboxPage")).InboxHeader, <HeaderPlaceholder />);
+const InboxContent = lazily(async () => (await import("../inbox/InboxPage")).InboxContent);
+const StatusHeader = lazily(async () => (await import("../status/StatusPage")).StatusHeader, <HeaderPlaceholder />);
+const StatusContent = lazily(async () => (await import("../status/StatusPage")).StatusContent);
+
+function HeaderPlaceholder() {
+  return <div className="header" aria-hidden="true" />;
+}
 
 export function App() {
   return (
@@ -80,14 +88,16 @@ function Frame() {
       )}
       <main className="app__main">
         {place.kind === "chat" && <Header route={route} onMenu={() => setIsMenuOpen(true)} />}
-        {place.kind === "status" && <StatusHeader onMenu={() => setIsMenuOpen(true)} />}
-        {(place.kind === "inbox" || place.kind === "hold") && (
-          <InboxHeader place={place} onMenu={() => setIsMenuOpen(true)} />
-        )}
+        <ErrorBoundary key={place.kind}>
+          {place.kind === "status" && <StatusHeader onMenu={() => setIsMenuOpen(true)} />}
+          {(place.kind === "inbox" || place.kind === "hold") && (
+            <InboxHeader place={place} onMenu={() => setIsMenuOpen(true)} />
+          )}
+        </ErrorBoundary>
         <ConnectionBanner />
         {place.kind === "chat" ? (
           <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
-            <Session
+            <ChatPlace
               chatId={chatId}
               mode={mode}
               isNew={isNew}
@@ -114,7 +124,9 @@ function Frame() {
       )}
       <NowPlaying />
       <InboxAnnouncer />
-      <AlertsWatcher />
+      <ErrorBoundary>
+        <AlertsWatcher />
+      </ErrorBoundary>
       <Palette />
       <KeyDialog />
     </div>

@@ -1,8 +1,8 @@
 import type { DecisionProgress } from "holdpoint";
 import { type ReactNode, type RefObject, useRef, useState } from "react";
 import { AnswerDialog, type AnswerDraft } from "../edit/AnswerDialog";
-import type { Draft } from "../edit/draft";
 import { EditDialog } from "../edit/EditDialog";
+import type { Draft } from "../form/draft";
 import type { Schema } from "../value/schema";
 import type { Decide } from "./ApprovalActions";
 

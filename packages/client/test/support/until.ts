@@ -18,3 +18,11 @@ export async function until<T>(
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
+
+/**
+ * Lets time pass in which nothing may happen: nothing marks the end of what is not to come. A slow machine makes such a
+ * test weaker, and never fails it.
+ */
+export function nothingFor(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

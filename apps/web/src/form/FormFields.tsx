@@ -3,25 +3,29 @@ import { type ReactNode, useId } from "react";
 import { runsOf, visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
 import type { Schema } from "../value/schema";
+import { Control, type LeafDraft } from "./Control";
 import { type Draft, type DraftField, emptyDraft, itemOf, pointerTo } from "./draft";
 
 interface Props {
   draft: Draft;
-  /** Where the draft is in the input, as a JSON pointer. */
+  /** Where the draft is in the whole value, as a JSON pointer. */
   pointer: string;
   label: string;
   about?: string | undefined;
   /** Problems by JSON pointer. */
   problems: ReadonlyMap<string, string>;
-  /** The schema of the whole input, for its definitions. */
+  /** The schema of the whole value, for its definitions. */
   root: Schema;
   onChange: (draft: Draft) => void;
+  isRequired?: boolean;
+  /** An empty control leaves the value out. */
+  mayBeBlank?: boolean;
   /** Leaves the value out; omitted where it is required. */
   onRemove?: (() => void) | undefined;
 }
 
-/** The controls for a value, with their labels and problems. */
-export function DraftEditor(props: Props) {
+/** The one form of the console: the controls for a value of a JSON Schema, with their labels and problems. */
+export function FormFields(props: Props) {
   const { draft, pointer, label, problems, root, onChange } = props;
   switch (draft.kind) {
     case "object":
@@ -49,7 +53,7 @@ export function DraftEditor(props: Props) {
       return (
         <Group {...props}>
           {items.map((item, at) => (
-            <DraftEditor
+            <FormFields
               key={item.key}
               draft={item.draft}
               pointer={pointerTo(pointer, String(at))}
@@ -85,7 +89,7 @@ function ObjectField({
   onChange,
   ...rest
 }: Pick<Props, "pointer" | "problems" | "root" | "onChange"> & { field: DraftField }) {
-  const { draft, label, about, isRequired, schema } = field;
+  const { draft, label, about, isRequired, mayBeBlank, schema } = field;
   if (draft.kind === "absent") {
     return (
       <button type="button" className="button edit__add" onClick={() => onChange(emptyDraft(schema, rest.root))}>
@@ -97,18 +101,20 @@ function ObjectField({
     );
   }
   return (
-    <DraftEditor
+    <FormFields
       {...rest}
       draft={draft}
       label={label}
       about={about}
+      isRequired={isRequired && mayBeBlank}
+      mayBeBlank={mayBeBlank}
       onChange={onChange}
-      onRemove={isRequired ? undefined : () => onChange({ kind: "absent" })}
+      onRemove={isRequired || mayBeBlank ? undefined : () => onChange({ kind: "absent" })}
     />
   );
 }
 
-/** The fields of an object, or the items of a list. The input itself has no frame. */
+/** The fields of an object, or the items of a list. The whole value has no frame. */
 function Group({ pointer, label, about, problems, onRemove, children }: Props & { children: ReactNode }) {
   const problem = problems.get(pointer);
   if (pointer === "") return <div className="prompt__fields">{children}</div>;
@@ -129,10 +135,9 @@ function Group({ pointer, label, about, problems, onRemove, children }: Props & 
   );
 }
 
-type LeafDraft = Exclude<Draft, { kind: "object" | "list" | "absent" }>;
-
-/** One control. */
-function Leaf({ draft, pointer, label, about, problems, onChange, onRemove }: Props & { draft: LeafDraft }) {
+/** One control with its label, what is said about it, and what is wrong with it. */
+function Leaf(props: Props & { draft: LeafDraft }) {
+  const { draft, pointer, label, about, problems, isRequired = false, mayBeBlank = false, onChange, onRemove } = props;
   const id = useId();
   const problem = problems.get(pointer);
   const described = [about && `${id}-about`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
@@ -142,16 +147,19 @@ function Leaf({ draft, pointer, label, about, problems, onChange, onRemove }: Pr
     "aria-describedby": described,
     "data-pointer": pointer,
   };
+  const control = <Control {...{ draft, common, isRequired, mayBeBlank, onChange }} />;
   const isHidden = draft.kind === "text" && runsOf(draft.text, "data").some((run) => run.kind === "hidden");
-  return (
-    <div className="prompt__field">
-      <span className="edit__head">
-        <label className="prompt__label" htmlFor={id}>
-          <Untrusted text={label} />
-        </label>
-        {onRemove && <Remove label={label} onRemove={onRemove} />}
-      </span>
-      <Control draft={draft} common={common} onChange={onChange} />
+  // An empty box is an answer.
+  const isOptional = mayBeBlank && !isRequired && draft.kind !== "boolean";
+  const name = (
+    <>
+      <Untrusted text={label} />
+      {isOptional && <span className="approval__optional"> Optional</span>}
+    </>
+  );
+  const remove = onRemove && <Remove label={label} onRemove={onRemove} />;
+  const notes = (
+    <>
       {about && (
         <p className="prompt__about" id={`${id}-about`}>
           <Untrusted text={about} reading="prose" />
@@ -164,90 +172,42 @@ function Leaf({ draft, pointer, label, about, problems, onChange, onRemove }: Pr
         </p>
       )}
       {problem && <Problem id={`${id}-problem`} text={problem} />}
+    </>
+  );
+  if (draft.kind === "choices") {
+    return (
+      <fieldset className="prompt__field prompt__group">
+        <legend className="prompt__label">{name}</legend>
+        {remove}
+        {control}
+        {notes}
+      </fieldset>
+    );
+  }
+  return (
+    <div className="prompt__field">
+      {draft.kind === "boolean" ? (
+        <span className="edit__head">
+          <label className="prompt__tick" htmlFor={id}>
+            {control}
+            {name}
+          </label>
+          {remove}
+        </span>
+      ) : (
+        <>
+          <span className="edit__head">
+            <label className="prompt__label" htmlFor={id}>
+              {name}
+            </label>
+            {remove}
+          </span>
+          {control}
+        </>
+      )}
+      {notes}
     </div>
   );
-}
-
-interface ControlProps {
-  draft: LeafDraft;
-  common: Record<string, unknown> & { id: string };
-  onChange: (draft: Draft) => void;
-}
-
-function Control({ draft, common, onChange }: ControlProps) {
-  switch (draft.kind) {
-    case "boolean":
-      return (
-        <input
-          {...common}
-          type="checkbox"
-          className="edit__tick"
-          checked={draft.value}
-          onChange={({ target }) => onChange({ ...draft, value: target.checked })}
-        />
-      );
-    case "choice":
-      return (
-        <select
-          {...common}
-          className="field"
-          value={draft.at}
-          onChange={({ target }) => onChange({ ...draft, at: target.value })}
-        >
-          {draft.at === "" && <option value="">Choose…</option>}
-          {draft.options.map((option, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: options are identified by index
-            <option key={at} value={at}>
-              {visible(typeof option === "string" ? option : JSON.stringify(option))}
-            </option>
-          ))}
-        </select>
-      );
-    case "json":
-      return (
-        <textarea
-          {...common}
-          className="field mono"
-          rows={Math.min(12, Math.max(3, draft.text.split("\n").length))}
-          spellCheck={false}
-          value={draft.text}
-          onChange={({ target }) => onChange({ ...draft, text: target.value })}
-        />
-      );
-    case "text":
-      if (draft.isLong) {
-        return (
-          <textarea
-            {...common}
-            className="field"
-            rows={5}
-            value={draft.text}
-            onChange={({ target }) => onChange({ ...draft, text: target.value })}
-          />
-        );
-      }
-      return (
-        <input
-          {...common}
-          className="field"
-          autoComplete="off"
-          value={draft.text}
-          onChange={({ target }) => onChange({ ...draft, text: target.value })}
-        />
-      );
-    case "number":
-      return (
-        <input
-          {...common}
-          className="field"
-          // The browser's own number field changes its value by a turn of the mouse wheel.
-          inputMode={draft.isWhole ? "numeric" : "decimal"}
-          autoComplete="off"
-          value={draft.text}
-          onChange={({ target }) => onChange({ ...draft, text: target.value })}
-        />
-      );
-  }
 }
 
 function Problem({ id, text }: { id?: string; text: string }) {

@@ -1,0 +1,64 @@
+import { ApprovalsClient, serverNow, watchEvents } from "holdpoint";
+import type { PendingApproval } from "holdpoint/protocol";
+import { useTools } from "holdpoint/react";
+import { useEffect, useRef } from "react";
+import { useServer } from "../api/server";
+import type { ToolSpec } from "../api/types";
+import { navigate } from "../shell/route";
+import { alertsStore, notify, playSound } from "./alerts";
+import { present } from "./entry";
+
+/** The server's clock is known to the second. */
+const CLOCK_MS = 2_000;
+/** More than anybody is told of. */
+const REMEMBERED = 1_000;
+
+/** Tells of requests that come while this is there. */
+export function NewRequests() {
+  const server = useServer();
+  const { tools } = useTools(server);
+  const latest = useRef(tools);
+  latest.current = tools;
+
+  // Not the list, which may have many pages: an event names the chat, and what is new is in there.
+  useEffect(() => {
+    const client = new ApprovalsClient(server);
+    const abort = new AbortController();
+    const since = serverNow(server) - CLOCK_MS;
+    let told: string[] = [];
+    const look = async (chatId: string) => {
+      const listed = await client.list(abort.signal, { chat: chatId });
+      const isNew = ({ approvalId, requestedAt }: PendingApproval) =>
+        Date.parse(requestedAt) >= since && !told.includes(approvalId);
+      const added = listed.filter((open) => open.chatId === chatId && isNew(open));
+      told = [...told, ...added.map(({ approvalId }) => approvalId)].slice(-REMEMBERED);
+      announce(added, latest.current);
+    };
+    const stop = watchEvents({
+      ...server,
+      onEvent: (event) => {
+        // A failure needs no words here: the list shows the same, and says when it can't.
+        if (event.type === "approvals") look(event.chatId).catch(() => undefined);
+      },
+    });
+    return () => {
+      abort.abort();
+      stop();
+    };
+  }, [server]);
+  return null;
+}
+
+function announce(added: readonly PendingApproval[], tools: readonly ToolSpec[] | undefined): void {
+  const [first] = added;
+  if (first === undefined) return;
+  if (alertsStore.read().isSounding) playSound();
+  if (document.hasFocus()) return;
+  const { approvalId, toolName } = first;
+  const { subject } = present(
+    first,
+    tools?.find(({ name }) => name === toolName),
+  );
+  const title = added.length === 1 ? "Approval needed" : `${added.length} approvals needed`;
+  notify(title, subject, approvalId, () => navigate({ place: { kind: "hold", approvalId } }));
+}
