@@ -178,12 +178,28 @@ describe("a signal", () => {
     await until("a failure", () => decider.getDecisions().a?.state === "retrying");
     abort.abort();
     await expect(decided).rejects.toMatchObject({ name: "AbortError" });
-    await until("it is forgotten", () => decider.getDecisions().a === undefined);
+    expect(decider.getDecisions().a).toBeUndefined();
     const attempts = sent.length;
     // Another decision is free to be made, and this one is not sent again.
     void decider.decide("b", { approved: true });
     await until("a later failure", () => sent.filter(({ url }) => url.endsWith("/b")).length > 1);
     expect(sent.filter(({ url }) => url.endsWith("/a"))).toHaveLength(attempts);
+  });
+
+  it("leaves the request free to be decided again, at once", async () => {
+    let isUp = false;
+    const { decider } = fake(async () => {
+      if (!isUp) throw new TypeError("fetch failed");
+      return ok();
+    });
+    const abort = new AbortController();
+    const given = decider.decide("a", { approved: true }, { signal: abort.signal });
+    abort.abort();
+    isUp = true;
+    const again = decider.decide("a", { approved: true });
+    await expect(given).rejects.toMatchObject({ name: "AbortError" });
+    expect(await again).toMatchObject({ state: "in-force" });
+    expect(decider.getDecisions().a?.state).toBe("in-force");
   });
 
   it("ends it only for the one who gave it, while others wait for the same", async () => {

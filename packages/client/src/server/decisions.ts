@@ -91,14 +91,14 @@ export class Decisions {
     const running = this.#underWay.get(approvalId);
     if (running === undefined) {
       const abort = new AbortController();
-      const settled = this.#send(server, approvalId, decision, abort.signal).finally(() =>
-        this.#underWay.delete(approvalId),
-      );
-      const sending = { decision, settled, abort, waiting: 0, isKept: false };
+      const settled = this.#send(server, approvalId, decision, abort.signal).finally(() => {
+        if (this.#underWay.get(approvalId) === sending) this.#underWay.delete(approvalId);
+      });
+      const sending: Sending = { decision, settled, abort, waiting: 0, isKept: false };
       this.#underWay.set(approvalId, sending);
-      return answerTo(sending, signal);
+      return this.#answerTo(approvalId, sending, signal);
     }
-    if (bodyOf(running.decision) === bodyOf(decision)) return answerTo(running, signal);
+    if (bodyOf(running.decision) === bodyOf(decision)) return this.#answerTo(approvalId, running, signal);
     const error = new HoldpointError("other-decision", "Another decision about this request is being sent.");
     return Promise.resolve({ ...decisionOf(approvalId, decision), attempts: 0, state: "refused", error });
   }
@@ -139,17 +139,35 @@ export class Decisions {
         ? { ...sent, attempts, state: "voted", votes, quorum, ignored }
         : { ...sent, attempts, state: "in-force", ignored, ...(grant !== undefined && { grant }) };
     } catch (error) {
-      if (aborted.aborted) {
-        this.#forget(approvalId);
-        throw aborted.reason;
-      }
+      if (aborted.aborted) throw aborted.reason;
       settled = { ...sent, attempts, state: "refused", error: asHoldpointError(error, "http-error") };
     }
     this.#set(settled);
     return settled;
   }
 
-  #forget(approvalId: ApprovalId): void {
+  /** Waits for the answer. A decision for which nobody waits any more is not sent again. */
+  #answerTo(approvalId: ApprovalId, sending: Sending, signal: AbortSignal | undefined): Promise<SettledDecision> {
+    if (signal === undefined) {
+      sending.isKept = true;
+      return sending.settled;
+    }
+    sending.waiting += 1;
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        sending.waiting -= 1;
+        if (sending.waiting === 0 && !sending.isKept) this.#giveUp(approvalId, sending, signal.reason);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      sending.settled.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    });
+  }
+
+  /** From now on nothing is known of it, and the request may be decided again. */
+  #giveUp(approvalId: ApprovalId, sending: Sending, reason: unknown): void {
+    sending.abort.abort(reason);
+    this.#underWay.delete(approvalId);
     const { [approvalId]: _, ...others } = this.#progress;
     this.#progress = others;
     this.#listeners.call();
@@ -163,24 +181,6 @@ export class Decisions {
     this.#progress = Object.fromEntries(kept.map((each) => [each.approvalId, each]));
     this.#listeners.call();
   }
-}
-
-/** Waits for the answer. A decision for which nobody waits any more is not sent again. */
-function answerTo(sending: Sending, signal: AbortSignal | undefined): Promise<SettledDecision> {
-  if (signal === undefined) {
-    sending.isKept = true;
-    return sending.settled;
-  }
-  sending.waiting += 1;
-  return new Promise((resolve, reject) => {
-    const leave = () => {
-      sending.waiting -= 1;
-      if (sending.waiting === 0 && !sending.isKept) sending.abort.abort(signal.reason);
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", leave, { once: true });
-    sending.settled.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
-  });
 }
 
 function decisionOf(approvalId: ApprovalId, decision: ApprovalDecision) {
