@@ -22,6 +22,7 @@ export default defineConfig({
     // The client's sources, so that the console builds without building the client first.
     alias: [
       { find: /^holdpoint\/react$/, replacement: client("react/index.ts") },
+      { find: /^holdpoint\/demo$/, replacement: client("demo.ts") },
       { find: /^holdpoint\/protocol$/, replacement: client("protocol.ts") },
       { find: /^holdpoint$/, replacement: client("index.ts") },
     ],

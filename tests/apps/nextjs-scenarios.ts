@@ -74,7 +74,7 @@ function cards(): void {
     await chat.send(PAYMENT);
     await chat.expectState(chat.cards("process_payment"), "waiting");
     const html = await (await page.request.get(page.url())).text();
-    expect(html).toContain("Needs your approval");
+    expect(html).toContain("Waiting for you");
     expect(html).toContain("Hanako");
   });
 
@@ -110,7 +110,7 @@ function cards(): void {
     await expect(chat.answers.last()).toContainText("demo model");
     for (const again of [false, true]) {
       if (again) await chat.open();
-      await expect(card).toContainText("Replaced by a newer message");
+      await expect(card).toContainText("A newer message took its place");
       await expect(card.getByRole("button")).toHaveCount(0);
     }
     await record.expectAtRest();
@@ -124,7 +124,7 @@ function cards(): void {
     await chat.send("where am I");
     const card = chat.cards("get_location");
     await chat.approve(card);
-    await expect(card).toContainText("Runs in this page");
+    await expect(card).toContainText("In the browser");
     await context.grantPermissions(["geolocation"]);
     await context.setGeolocation({ latitude: 35.6812, longitude: 139.7671 });
     await chat.open();

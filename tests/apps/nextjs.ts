@@ -16,7 +16,7 @@ export function nextApp(name: string, dependencies: Record<string, string> = {})
   };
 }
 
-const SAYS: Record<CardState, string> = { waiting: "Needs your approval", done: "Done", denied: "Denied" };
+const SAYS: Record<CardState, string> = { waiting: "Waiting for you", done: "Done", denied: "Denied" };
 
 export class NextPage implements AppPage {
   readonly answers: Locator;

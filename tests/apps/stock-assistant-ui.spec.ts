@@ -2,7 +2,7 @@ import type { App } from "./support/app";
 import { CardPage } from "./support/card-page";
 import { playScenarios } from "./support/scenarios";
 
-/** assistant-ui's own runtime and transport, with nothing of ours but `fetchMessages`. */
+/** assistant-ui's own runtime and transport, with nothing of ours but `chats.messages`. */
 const app: App = {
   name: "stock-assistant-ui",
   example: "tests/apps/stock/assistant-ui",

@@ -25,7 +25,7 @@ test.describe("vite only", () => {
     await holdpoint.kill();
     await expect(page.getByRole("status")).toContainText("No answer since");
     await chat.approve(card);
-    await expect(card).toHaveAttribute("data-state", "deciding");
+    await expect(card).toHaveAttribute("data-state", "retrying");
     await expect(card).toContainText("It is sent again");
     await holdpoint.start();
     await chat.expectState(card, "done");
@@ -67,7 +67,7 @@ test.describe("vite only", () => {
     await chat.expectState(card, "waiting");
     await chat.send("hello");
     await expect(card).toHaveAttribute("data-state", "superseded");
-    await expect(card).toContainText("Nobody denied it");
+    await expect(card).toContainText("A newer message took its place");
     await record.expectCalls({ tool: "process_payment", decisions: [], starts: 0, outcomes: ["superseded"] });
   });
 
@@ -104,8 +104,8 @@ test.describe("vite only", () => {
       await expect(card).toHaveAttribute("data-state", "running");
       await asked;
       await holdpoint.restart();
-      await expect(card).toHaveAttribute("data-state", "lost");
-      await expect(card).toContainText("Check whether it was carried out");
+      await expect(card).toHaveAttribute("data-state", "interrupted");
+      await expect(card).toContainText("Whether it was carried out is not known");
       await record.expectCalls({ tool: "slow_tool", decisions: [], starts: 1, outcomes: ["interrupted"] });
     });
   });

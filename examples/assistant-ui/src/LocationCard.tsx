@@ -1,5 +1,5 @@
 import type { ToolCallMessagePartProps } from "@assistant-ui/react";
-import type { FoundLocation } from "holdpoint";
+import type { FoundLocation } from "holdpoint/demo";
 import { CallCard } from "./CallCard";
 
 /** The card of `get_location`: shows the browser's result as a link to a map. */

@@ -2,10 +2,10 @@
 
 import { useChat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import { stopChat } from "holdpoint";
 import { useState } from "react";
 import { sendAutomaticallyWhen } from "@/lib/auto-send";
 import { failureOf } from "@/lib/failure";
+import { holdpoint } from "@/lib/holdpoint";
 import { retry } from "@/lib/retry";
 import { transport } from "@/lib/transport";
 import { Composer } from "./Composer";
@@ -34,7 +34,7 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
   /** Stops the turn on the server, which then ends the response. The `stop` of `useChat` would only stop listening. */
   function stop(): void {
     setStopError(undefined);
-    stopChat(id).catch(setStopError);
+    holdpoint.chats.stop(id).catch(setStopError);
   }
 
   return (

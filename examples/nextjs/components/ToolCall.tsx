@@ -1,12 +1,19 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
-import type { FrontendCall } from "holdpoint";
+import { callStatus, type FrontendCall } from "holdpoint";
 import type { ChatHold } from "holdpoint/protocol";
 import { browserTools } from "@/lib/browser-tools";
 import { ApprovalForm, type Decide } from "./ApprovalForm";
-import { type Delivery, describe } from "./describe";
 import { Fields } from "./Fields";
 
-export type ToolPart = ToolUIPart | DynamicToolUIPart;
+/** Whether the decisions of a message are on their way to the server. */
+type Delivery = "held-back" | "open" | "failed" | "none";
+
+/** A decision counts when the server has it. `useChat` shows it before that. */
+const DELIVERY: Record<Exclude<Delivery, "none">, string> = {
+  "held-back": "sent with the other decisions",
+  open: "waiting for the server",
+  failed: "not confirmed by the server",
+};
 
 export type ToolCallActions = {
   /** The calls that wait for a browser and that this page has not started. */
@@ -18,7 +25,7 @@ export type ToolCallActions = {
 };
 
 type Props = ToolCallActions & {
-  part: ToolPart;
+  part: ToolUIPart | DynamicToolUIPart;
   /** Whether it is in the last message. A newer message replaces everything that waits in earlier ones. */
   isCurrent: boolean;
   delivery: Delivery;
@@ -28,17 +35,26 @@ type Props = ToolCallActions & {
 export function ToolCall({ part, isCurrent, delivery, leftOver, holds, onDecide, onRun }: Props) {
   const toolName = getToolName(part);
   const { toolCallId, input } = part;
-  const isLeftOver = isCurrent && !part.state.startsWith("output-") && leftOver.has(toolCallId);
+  const isEnded = part.state.startsWith("output-");
+  const isLeftOver = isCurrent && !isEnded && leftOver.has(toolCallId);
   const isBrowserTool = browserTools.has(toolName);
-  const votes = holds.find((hold) => hold.toolCallId === toolCallId)?.votes;
-  const { tone, text } = describe(part, { isCurrent, isLeftOver, isBrowserTool, delivery, votes });
+  const status = callStatus(part, {
+    hold: isEnded ? undefined : holds.find((hold) => hold.toolCallId === toolCallId),
+    tool: { execution: isBrowserTool ? "frontend" : "server", approval: "never" },
+    // The part stays as it was until the history is read again.
+    isSuperseded: !isCurrent,
+  });
+  const isSent = part.state !== "approval-responded" || delivery === "none";
+  const label = isSent ? status.label : `${part.approval.approved ? "Approved" : "Denied"}, ${DELIVERY[delivery]}`;
   return (
     <article className="call" aria-label={toolName}>
       <h2>
-        {part.title ?? toolName} <span className={`badge ${tone}`}>{text}</span>
+        {part.title ?? toolName}{" "}
+        <span className={`badge ${status.tone}`}>{isLeftOver ? "Waits for this page" : label}</span>
       </h2>
       <Fields value={input} />
-      {part.state === "approval-requested" && isCurrent && (
+      {isSent && !isLeftOver && part.state !== "output-available" && <p className="words">{status.text}</p>}
+      {part.state === "approval-requested" && status.kind === "approval-requested" && (
         <ApprovalForm approval={part.approval} onDecide={onDecide} />
       )}
       {isLeftOver && (
@@ -52,7 +68,6 @@ export function ToolCall({ part, isCurrent, delivery, leftOver, holds, onDecide,
           <Fields value={part.output} />
         </details>
       )}
-      {part.state === "output-error" && <p className="failure">{part.errorText}</p>}
       {part.state === "output-denied" && part.approval.reason && <p>Reason: {part.approval.reason}</p>}
     </article>
   );

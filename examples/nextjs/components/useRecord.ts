@@ -1,8 +1,8 @@
 import type { UseChatHelpers } from "@ai-sdk/react";
 import { isToolUIPart, type UIMessage } from "ai";
-import { fetchHolds, fetchMessages } from "holdpoint";
 import type { ChatHold } from "holdpoint/protocol";
 import { useEffect, useState } from "react";
+import { holdpoint } from "@/lib/holdpoint";
 
 /** While a call waits, how long after one look at the server's record comes the next. */
 const EVERY_MS = 2_000;
@@ -25,12 +25,12 @@ export function useRecord(chat: UseChatHelpers<UIMessage>): readonly ChatHold[] 
     const { signal } = end;
     let timer: ReturnType<typeof setTimeout>;
     async function look(): Promise<void> {
-      const read = await fetchHolds(id, { signal });
+      const read = await holdpoint.chats.holds(id, { signal });
       if (signal.aborted) return;
       setHolds(read);
       const shown = new Set(waiting.split(" "));
       if (!read.some(({ toolCallId, state }) => state !== "waiting" && shown.has(toolCallId))) return;
-      const stored = await fetchMessages(id, { signal });
+      const stored = await holdpoint.chats.messages(id, { signal });
       if (signal.aborted) return;
       setMessages(stored);
       await resumeStream(); // a turn that still runs

@@ -1,4 +1,5 @@
-import { getLocation, openUrl, type ToolHandler } from "holdpoint";
+import type { ToolHandler } from "holdpoint";
+import { getLocation, openUrl } from "holdpoint/demo";
 
 /**
  * The tools that run in this page, by name. In the server's settings they have `execution = "frontend"`. What a handler

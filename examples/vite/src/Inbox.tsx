@@ -1,4 +1,4 @@
-import type { DecisionProgress } from "holdpoint";
+import { callStatus, type DecisionProgress } from "holdpoint";
 import type { PendingApproval } from "holdpoint/protocol";
 import { type UseApprovalsHelpers, useApprovals } from "holdpoint/react";
 import { addressOfChat } from "./chatId";
@@ -36,19 +36,14 @@ type RequestProps = {
 
 function Request({ request, isHere, decide, decision }: RequestProps) {
   const { approvalId, chatId, toolName, input, reason } = request;
-  const isUnderWay = decision?.state === "sending" || decision?.state === "retrying";
+  const status = callStatus(undefined, { request, decision });
+  const isUnderWay = status.kind === "sending" || status.kind === "retrying";
   return (
-    <section className="card" data-state={isUnderWay ? "deciding" : "waiting"} aria-label={toolName}>
+    <section className="card" data-state={status.kind} data-tone={status.tone} aria-label={toolName}>
       <h3>{toolName}</h3>
       <Fields of={input} />
       <p>{reason}</p>
-      {decision?.state === "retrying" && <p role="alert">It is sent again: {decision.error.message}</p>}
-      {decision?.state === "voted" && (
-        <p>
-          You have approved. {decision.votes} of {decision.quorum} have; it waits for the others.
-        </p>
-      )}
-      {decision?.state === "refused" && <p role="alert">{decision.error.message}</p>}
+      <p role={status.trouble && "alert"}>{status.text}</p>
       <div className="actions">
         <button type="button" disabled={isUnderWay} onClick={() => decide(approvalId, { approved: true })}>
           Approve

@@ -1,5 +1,6 @@
 import type { UIDataTypes, UIMessage } from "ai";
-import { type FoundLocation, getLocation, type ToolHandlersOf } from "holdpoint";
+import type { ToolHandlersOf } from "holdpoint";
+import { type FoundLocation, getLocation } from "holdpoint/demo";
 
 /** The tools whose types this app knows. The agent may have more: their calls are shown too. */
 type Tools = {

@@ -2,7 +2,7 @@
 
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterEach, describe, expect, it } from "vitest";
-import { fetchAudit } from "../src/index.js";
+import { createHoldpoint } from "../src/index.js";
 import type { AuditLine } from "../src/protocol.js";
 import { useAudit, useGrants } from "../src/react/index.js";
 import { until } from "./support/until.js";
@@ -16,7 +16,8 @@ const events = { subscribe: () => () => {} };
 function fakeRecord(count: number) {
   const requests: string[] = [];
   const lines = Array.from({ length: count }, (_, position) => ({ position, toolName: "deploy" }) as AuditLine);
-  const respond: typeof fetch = async (input) => {
+  const respond: typeof fetch = async (input, init) => {
+    init?.signal?.throwIfAborted();
     const { pathname, searchParams } = new URL(String(input));
     requests.push(`${pathname}?${searchParams}`);
     const after = Number(searchParams.get("after") ?? 0);
@@ -59,19 +60,36 @@ describe("useAudit", () => {
   });
 });
 
-describe("fetchAudit", () => {
+describe("audit", () => {
   it("reads up to a number of lines", async () => {
-    const { options } = fakeRecord(2_500);
-    expect(await fetchAudit(options)).toHaveLength(1_000);
-    expect(await fetchAudit({ ...options, most: 2_200 })).toHaveLength(2_200);
-    expect(await fetchAudit({ ...options, most: 9_999 })).toHaveLength(2_500);
+    const { options, requests } = fakeRecord(2_500);
+    expect(await createHoldpoint(options).audit.list()).toHaveLength(1_000);
+    expect(await createHoldpoint(options).audit.list({}, { limit: 0 })).toEqual([]);
+    expect(requests).toHaveLength(1);
+    expect(await createHoldpoint(options).audit.list({}, { limit: 2_200 })).toHaveLength(2_200);
+    expect(await createHoldpoint(options).audit.list({}, { limit: 9_999 })).toHaveLength(2_500);
+  });
+
+  it("reads page by page, and no more than is asked for", async () => {
+    const { options, requests } = fakeRecord(2_500);
+    const { audit } = createHoldpoint(options);
+    let count = 0;
+    for await (const { position } of audit.lines({ tool: "deploy" })) {
+      expect(position).toBe(count++);
+      if (count === 1_500) break;
+    }
+    expect(requests).toHaveLength(2);
+    for await (const _ of audit.lines()) count++;
+    expect(count).toBe(4_000);
+    const aborted = audit.lines({}, { signal: AbortSignal.abort() });
+    await expect(aborted.next()).rejects.toMatchObject({ name: "AbortError" });
   });
 
   it("knows a web page when it sees one", async () => {
     const page: typeof fetch = async () => new Response("<html>", { headers: { "content-type": "text/html" } });
-    await expect(fetchAudit({ fetch: page })).rejects.toMatchObject({ code: "not-holdpoint" });
+    await expect(createHoldpoint({ fetch: page }).audit.list()).rejects.toMatchObject({ code: "not-holdpoint" });
     const cut: typeof fetch = async () => new Response('{"position": 1}\n{"posi');
-    await expect(fetchAudit({ fetch: cut })).rejects.toMatchObject({ code: "not-holdpoint" });
+    await expect(createHoldpoint({ fetch: cut }).audit.list()).rejects.toMatchObject({ code: "not-holdpoint" });
   });
 });
 

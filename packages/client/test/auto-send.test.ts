@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
-import { type AutoSendContext, type AutoSendMessage, sendAutomaticallyWhen, shouldAutoSend } from "../src/index.js";
+import type { AutoSendContext, AutoSendMessage } from "../src/auto-send/should-auto-send.js";
+import { sendAutomaticallyWhen, shouldAutoSend } from "../src/index.js";
 
 type Case = {
   name: string;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Backoff } from "../src/index.js";
+import { Backoff } from "../src/server/backoff.js";
 
 it("delays double up to the limit, and start again after a success", () => {
   const backoff = new Backoff(100, 500, 0);

@@ -2,7 +2,7 @@
 
 import { act, cleanup } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { deleteChat, FrontendToolExecutor, fetchTools, type ToolHandlers, type ToolProgress } from "../src/index.js";
+import { createHoldpoint, FrontendToolExecutor, type ToolHandlers, type ToolProgress } from "../src/index.js";
 import { elsewhere } from "./support/elsewhere.js";
 import { modes, newChatId, renderChat } from "./support/hook.js";
 import { openLive } from "./support/live.js";
@@ -90,7 +90,7 @@ describe.each(modes)("%s: a handler is told that its call is over", (mode) => {
 
   it("by the deletion of the chat", async () => {
     const { chatId, closed } = await working();
-    await deleteChat(chatId, { baseUrl: server.url });
+    await createHoldpoint({ baseUrl: server.url }).chats.delete(chatId);
     await closed();
   });
 
@@ -117,7 +117,7 @@ describe("without React", () => {
     const chatId = newChatId("plain");
     const reports: ToolProgress[] = [];
     const executor = new FrontendToolExecutor({ baseUrl, chatId, handlers, onProgress: (each) => reports.push(each) });
-    executor.setTools(await fetchTools({ baseUrl }));
+    executor.setTools(await createHoldpoint({ baseUrl }).tools());
     const live = openLive({ baseUrl, chatId, onMessages: (messages) => executor.observe(messages) });
     const asked = async () => {
       void live.chat.sendMessage({ text: "where am I?" });
@@ -153,7 +153,7 @@ describe("without React", () => {
     ["a stop", ({ chatId }) => elsewhere(server.url).stop(chatId)],
     ["a result from another tab", ({ toolCallId }) => elsewhere(server.url).acknowledge(toolCallId, { latitude: 1 })],
     ["a newer message", ({ chatId }) => elsewhere(server.url).say(chatId, "later", "hello")],
-    ["the deletion of the chat", ({ chatId }) => deleteChat(chatId, { baseUrl: server.url })],
+    ["the deletion of the chat", ({ chatId }) => createHoldpoint({ baseUrl: server.url }).chats.delete(chatId)],
   ])("a handler is told of %s", async (_, happen) => {
     const { opened, isClosed, handlers } = dialog();
     const { asked, chatId, reports, close } = await open(handlers);

@@ -3,7 +3,7 @@
 import { cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { checkCapture, Decider, deleteChat, earlierAttempts, fetchChats, serverNow } from "../src/index.js";
+import { createHoldpoint, earlierAttempts } from "../src/index.js";
 import type { ChatHold, ChatSummary } from "../src/protocol.js";
 import { useChats, useHolds, useServerStatus, useTools } from "../src/react/index.js";
 import { Clock } from "../src/server/clock.js";
@@ -41,12 +41,12 @@ describe("the chats", () => {
     const listed = await until("the chat", () => result.current[0].chats?.find(isAsked));
     expect(listed).toMatchObject({ title: "send $50 to Hanako" });
     expect(result.current[1].chats).toBe(result.current[0].chats);
-    expect((await fetchChats(options)).some(isAsked)).toBe(true);
+    expect((await createHoldpoint(options).chats.list()).some(isAsked)).toBe(true);
 
-    await deleteChat(asked.chatId, options);
+    await createHoldpoint(options).chats.delete(asked.chatId);
     await until("its absence", () => !result.current[0].chats?.some(({ id }) => id === asked.chatId));
     // Deleted already: nothing to complain about.
-    await deleteChat(asked.chatId, options);
+    await createHoldpoint(options).chats.delete(asked.chatId);
     asked.transport.close();
 
     const before = proxy.requests.filter((request) => request === "GET /api/chats").length;
@@ -87,7 +87,7 @@ it("useHolds: what became of a request, and nothing for no chat", async () => {
   expect(result.current).toBeUndefined();
   rerender({ chatId: asked.chatId });
   await until("the request", () => result.current?.[0]?.state === "waiting");
-  await new Decider({ baseUrl: server.url }).decide(asked.id, { approved: false, reason: "no" });
+  await createHoldpoint({ baseUrl: server.url }).approvals.decide(asked.id, { approved: false, reason: "no" });
   const hold = await until("the outcome", () => result.current?.find(({ state }) => state === "settled"));
   expect(hold).toMatchObject({ approvalId: asked.id, decision: { kind: "deny", reason: "no" } });
   rerender({ chatId: "another" });
@@ -104,14 +104,14 @@ it("earlierAttempts: they belong to the message that took their place, and are s
   expect(earlierAttempts(undefined, []).others).toEqual([]);
 });
 
-it("checkCapture: the server's rule checker", async () => {
+it("check: the server's rule checker", async () => {
   const options = { baseUrl: server.url, profile: "adk-sse" } as const;
   const good = 'data: {"type":"start","messageId":"m"}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n';
-  expect(await checkCapture(good, options)).toEqual([]);
-  expect((await checkCapture('data: {"type":"start"\n\n', options)).map(({ rule }) => rule)).toContain("F3");
+  expect(await createHoldpoint(options).check(good)).toEqual([]);
+  expect((await createHoldpoint(options).check('data: {"type":"start"\n\n')).map(({ rule }) => rule)).toContain("F3");
 });
 
-describe("serverNow", () => {
+describe("the time by the server's clock", () => {
   const dated = (date: string) => new Response("", { headers: { date } });
   const now = Date.parse("2026-11-16T08:00:00Z");
 
@@ -119,8 +119,8 @@ describe("serverNow", () => {
     const baseUrl = "http://clock.example";
     const ahead = new Date(Date.now() + 3_600_000).toUTCString();
     await new Server({ baseUrl, fetch: async () => dated(ahead) }).request("/x");
-    expect(serverNow({ baseUrl }) - Date.now()).toBeGreaterThan(3_590_000);
-    expect(Math.abs(serverNow({ baseUrl: "http://other.example" }) - Date.now())).toBeLessThan(100);
+    expect(createHoldpoint({ baseUrl }).now() - Date.now()).toBeGreaterThan(3_590_000);
+    expect(Math.abs(createHoldpoint({ baseUrl: "http://other.example" }).now() - Date.now())).toBeLessThan(100);
   });
 
   it("ignores what the header can't tell, and headers that are none", () => {

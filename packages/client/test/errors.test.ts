@@ -1,16 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import {
-  Decider,
-  fetchHolds,
-  fetchMe,
-  fetchStatus,
-  fetchTools,
-  HoldpointError,
-  LiveChatTransport,
-  stopChat,
-} from "../src/index.js";
+import { createHoldpoint, HoldpointError, LiveChatTransport } from "../src/index.js";
 import { PlainChat } from "./support/chat.js";
 import { startServer, type TestServer } from "./support/server.js";
 
@@ -41,26 +32,28 @@ const html = { "content-type": "text/html; charset=utf-8" };
 
 describe("HoldpointError", () => {
   it("has the code of the server's problem report", async () => {
-    expect(await failure(fetchTools({ baseUrl: server.url }))).toMatchObject({
+    expect(await failure(createHoldpoint({ baseUrl: server.url }).tools())).toMatchObject({
       code: "key-needed",
       status: 401,
       isRetryable: false,
     });
-    expect(await failure(fetchTools({ baseUrl: server.url, apiKey: "wrong" }))).toMatchObject({ code: "key-unknown" });
-    const settled = await new Decider({ baseUrl: server.url }).decide("a", { approved: true });
+    expect(await failure(createHoldpoint({ baseUrl: server.url, apiKey: "wrong" }).tools())).toMatchObject({
+      code: "key-unknown",
+    });
+    const settled = await createHoldpoint({ baseUrl: server.url }).approvals.decide("a", { approved: true });
     expect(settled).toMatchObject({ state: "refused", error: { code: "key-needed", status: 401 } });
   });
 
   it("says that a role is needed", async () => {
     const options = { baseUrl: server.url, apiKey: KEY };
-    expect(await fetchMe(options)).toEqual({ subject: "alice", roles: ["approver"], groups: ["finance"] });
-    for (const request of [stopChat("c", options), fetchStatus(options)]) {
+    expect(await createHoldpoint(options).me()).toEqual({ subject: "alice", roles: ["approver"], groups: ["finance"] });
+    for (const request of [createHoldpoint(options).chats.stop("c"), createHoldpoint(options).status()]) {
       expect(await failure(request)).toMatchObject({ code: "role-required", status: 403, isRetryable: false });
     }
   });
 
   it("is there for a server that is not", async () => {
-    const error = await failure(fetchTools({ baseUrl: "http://127.0.0.1:1" }));
+    const error = await failure(createHoldpoint({ baseUrl: "http://127.0.0.1:1" }).tools());
     expect(error).toMatchObject({ code: "unreachable", status: undefined, isRetryable: true });
     expect(error.cause).toBeInstanceOf(TypeError);
   });
@@ -70,13 +63,15 @@ describe("HoldpointError", () => {
     ["a page that there is none", "<html>Cannot GET</html>", { status: 404, headers: html }],
     ["a text", "hello", { status: 200 }],
   ])("says that another server answered: %s", async (_, body, init) => {
-    expect(await failure(fetchTools(answering(body, init)))).toMatchObject({ code: "not-holdpoint" });
-    expect(await failure(fetchHolds("c", answering(body, init)))).toMatchObject({ code: "not-holdpoint" });
+    expect(await failure(createHoldpoint(answering(body, init)).tools())).toMatchObject({ code: "not-holdpoint" });
+    expect(await failure(createHoldpoint(answering(body, init)).chats.holds("c"))).toMatchObject({
+      code: "not-holdpoint",
+    });
   });
 
   it("keeps the status of a response without a report, and how long to wait", async () => {
     expect(
-      await failure(fetchTools(answering("busy", { status: 503, headers: { "retry-after": "2" } }))),
+      await failure(createHoldpoint(answering("busy", { status: 503, headers: { "retry-after": "2" } })).tools()),
     ).toMatchObject({ code: "http-error", status: 503, retryAfterMs: 2_000, isRetryable: true });
   });
 
@@ -97,7 +92,7 @@ describe("HoldpointError", () => {
 
   it("tells two decisions of this page apart from the server's refusal", async () => {
     const options = { baseUrl: "http://two.example", fetch: () => new Promise<Response>(() => {}) };
-    const decider = new Decider(options);
+    const decider = createHoldpoint(options).approvals;
     void decider.decide("a", { approved: true });
     expect(await decider.decide("a", { approved: false })).toMatchObject({ error: { code: "other-decision" } });
   });

@@ -6,11 +6,10 @@ import {
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
   type ToolProgress,
-  type ToolSpec,
   type UserAnswer,
   type UserPrompt,
 } from "../src/index.js";
-import type { ChatHold } from "../src/protocol.js";
+import type { ChatHold, ToolSpec } from "../src/protocol.js";
 import { nothingFor, until } from "./support/until.js";
 
 const spec = (name: string, more: Partial<ToolSpec>): ToolSpec => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { callOfFile, fetchFile } from "../src/index.js";
+import { callOfFile, createHoldpoint } from "../src/index.js";
 
 describe("a link to a file of a call", () => {
   it("names the call", () => {
@@ -40,7 +40,7 @@ describe("a link to a file of a call", () => {
 
   it("is not a page of somebody else", async () => {
     const fetch = async () => new Response("<h1>Sign in</h1>", { headers: { "content-type": "text/html" } });
-    const reading = fetchFile("/api/chat/c/files/k/0", { baseUrl: "http://pages.example", fetch });
+    const reading = createHoldpoint({ baseUrl: "http://pages.example", fetch }).chats.file("/api/chat/c/files/k/0");
     await expect(reading).rejects.toMatchObject({ code: "not-holdpoint" });
   });
 
@@ -55,9 +55,9 @@ describe("a link to a file of a call", () => {
         return new Response("bytes", { headers: { "content-type": "text/html", "content-disposition": "attachment" } });
       },
     };
-    const file = await fetchFile("/api/chat/c/files/k/0", options);
+    const file = await createHoldpoint(options).chats.file("/api/chat/c/files/k/0");
     expect(await file.text()).toBe("bytes");
-    await expect(fetchFile("//evil.example/api/chat/c/files/k/0", options)).rejects.toThrow(TypeError);
+    await expect(createHoldpoint(options).chats.file("//evil.example/api/chat/c/files/k/0")).rejects.toThrow(TypeError);
     expect(asked).toEqual([["http://files.example/api/chat/c/files/k/0", "Bearer key-of-ann"]]);
   });
 });

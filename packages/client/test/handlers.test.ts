@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { askUser, changeBgm, getLocation, openUrl, type UserAnswer } from "../src/index.js";
+import { changeBgm, getLocation, openUrl } from "../src/demo.js";
+import { askUser, type UserAnswer } from "../src/index.js";
 
 const { signal } = new AbortController();
 const call = { toolCallId: "c1", toolName: "t", input: {}, signal };

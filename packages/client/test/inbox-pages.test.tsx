@@ -3,8 +3,8 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { StrictMode } from "react";
 import { afterEach, describe, expect, it } from "vitest";
-import { type EventsSource, fetchApproval, type ServerEvent } from "../src/index.js";
-import type { ApprovalRecord } from "../src/protocol.js";
+import { createHoldpoint, type EventsSource } from "../src/index.js";
+import type { ApprovalRecord, ServerEvent } from "../src/protocol.js";
 import { type UseApprovalsOptions, useApproval, useApprovals } from "../src/react/index.js";
 import { withChat } from "../src/server/approvals-filter.js";
 import { approval, fakeInbox } from "./support/inbox.js";
@@ -190,7 +190,9 @@ describe("fetchApproval", () => {
       paths.push(new URL(String(input)).pathname);
       return Response.json(approval(1));
     };
-    expect(await fetchApproval("a/1", { baseUrl: "http://one.example", fetch: spy })).toEqual(approval(1));
+    expect(await createHoldpoint({ baseUrl: "http://one.example", fetch: spy }).approvals.get("a/1")).toEqual(
+      approval(1),
+    );
     expect(paths).toEqual(["/api/approvals/a%2F1"]);
   });
 
@@ -199,7 +201,7 @@ describe("fetchApproval", () => {
     [404, "not-found"],
   ])("says by status %i that it has ended or does not exist", async (status, code) => {
     const problem = { type: `urn:holdpoint:problem:${code}`, title: "", status, detail: "the reason" };
-    const asked = fetchApproval("a", answering(Response.json(problem, { status })));
+    const asked = createHoldpoint(answering(Response.json(problem, { status }))).approvals.get("a");
     await expect(asked).rejects.toMatchObject({ status, code, reason: "the reason" });
   });
 });

@@ -50,7 +50,10 @@ async function runBeside(command: string, args: string[], cwd: string): Promise<
 }
 
 it("has the code, its types, the pages about it and both licences, and no test", () => {
-  const entries = ["index", "react/index", "protocol"].flatMap((path) => [`dist/${path}.js`, `dist/${path}.d.ts`]);
+  const entries = ["index", "react/index", "protocol", "demo"].flatMap((path) => [
+    `dist/${path}.js`,
+    `dist/${path}.d.ts`,
+  ]);
   const pages = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
   expect(files).toEqual(expect.arrayContaining([...entries, ...pages]));
   const others = files.filter((path) => !/^(dist|src)\//.test(path) && path !== "package.json");
@@ -105,18 +108,22 @@ it.concurrent.each(
   writeFileSync(
     join(app, "app.ts"),
     `import type { UIMessage } from "ai";
-     import { fetchMessages, getLocation, HoldpointError, LiveChatTransport } from "holdpoint";
+     import { callStatus, createHoldpoint, HoldpointError, LiveChatTransport } from "holdpoint";
+     import { getLocation } from "holdpoint/demo";
      import type { ChatHold } from "holdpoint/protocol";
      import { useApprovals, useHoldpoint } from "holdpoint/react";
      type Message = UIMessage<unknown, Record<string, unknown>, { beep: { input: { loud: boolean }; output: string } }>;
+     const client = createHoldpoint({ baseUrl: "http://127.0.0.1:1" });
      export function useApp(): ChatHold | undefined {
-       const chat = useHoldpoint<Message>({ mode: "live", id: "c", handlers: { beep: ({ loud }) => String(loud) } });
+       const chat = useHoldpoint<Message>({ client, id: "c", handlers: { beep: ({ loud }) => String(loud) } });
        const inbox = useApprovals({ apiKey: async () => "key" });
        if (chat.error instanceof HoldpointError && chat.error.code === "key-needed") void inbox.error?.status;
+       for (const part of chat.messages.flatMap(({ parts }) => parts))
+         if (part.type === "tool-beep") void [callStatus(part).label, chat.callStatus(part.toolCallId).text];
        return chat.pendingApprovals[0];
      }
-     export const transport = new LiveChatTransport<Message>({ chatId: "c" });
-     export const messages: Promise<Message[]> = fetchMessages<Message>("c");
+     export const transport = new LiveChatTransport<Message>({ client, chatId: "c" });
+     export const messages: Promise<Message[]> = client.chats.messages<Message>("c");
      export const location = getLocation();`,
   );
   const compilerOptions = {
@@ -154,7 +161,7 @@ it.concurrent("attw has nothing to say about the types", async () => {
   const args = [join(dirname(cli), "dist/index.js"), tarball, "--profile", "esm-only", "--no-definitely-typed"];
   // It fails where it finds something, and then the output is in the error.
   const plain = ["--no-color", "--no-emoji", "--format", "ascii"];
-  expect(await runBeside(process.execPath, [...args, ...plain], folder)).toContain("holdpoint/react");
+  expect(await runBeside(process.execPath, [...args, ...plain], folder)).toContain("holdpoint/demo");
 }, 120_000);
 
 it("has nothing that was built from a source that is gone", () => {
@@ -184,8 +191,8 @@ it.each([
   "module",
 ])("loads as JavaScript: %s", (condition) => {
   const code = `
-    const [root, react] = await Promise.all([import("holdpoint"), import("holdpoint/react")]);
-    console.log(import.meta.resolve("holdpoint"), import.meta.resolve("holdpoint/react"), typeof root.shouldAutoSend, typeof react.useHoldpoint);`;
+    const [root, react, demo] = await Promise.all(["", "/react", "/demo"].map((path) => import("holdpoint" + path)));
+    console.log(import.meta.resolve("holdpoint"), import.meta.resolve("holdpoint/react"), typeof root.createHoldpoint, typeof react.useHoldpoint, typeof demo.openUrl);`;
   const said = run(process.execPath, [`--conditions=${condition}`, "--input-type=module", "-e", code], folder);
-  expect(said.trim()).toMatch(/dist\/index\.js \S+dist\/react\/index\.js function function$/);
+  expect(said.trim()).toMatch(/dist\/index\.js \S+dist\/react\/index\.js function function function$/);
 });

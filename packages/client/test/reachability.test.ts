@@ -1,5 +1,6 @@
 import { expect, it, vi } from "vitest";
-import { type EventsSource, fetchHolds, fetchTools, type ServerEvent, watchEvents, watchServer } from "../src/index.js";
+import { createHoldpoint, type EventsSource } from "../src/index.js";
+import type { ServerEvent } from "../src/protocol.js";
 import { reachabilityOf } from "../src/server/reachability.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer } from "./support/server.js";
@@ -25,18 +26,22 @@ it("is known from the first answer, whatever it says", async () => {
   const { is, options, reachability } = fake();
   expect(reachability.getStatus().state).toBe("connecting");
   is.status = 404;
-  await fetchTools(options).catch(() => {});
+  await createHoldpoint(options)
+    .tools()
+    .catch(() => {});
   expect(reachability.getStatus().state).toBe("connected");
 });
 
 it("is lost when a request fails and the server does not answer a probe, and found again by itself", async () => {
   const { is, options, reachability } = fake();
-  await fetchTools(options);
+  await createHoldpoint(options).tools();
   const states: string[] = [];
   const stop = reachability.subscribe(() => states.push(reachability.getStatus().state));
   is.up = false;
   const before = Date.now();
-  await fetchTools(options).catch(() => {});
+  await createHoldpoint(options)
+    .tools()
+    .catch(() => {});
   await until("the loss", () => states.at(-1) === "unreachable");
   expect(reachability.getStatus().since.getTime()).toBeGreaterThanOrEqual(before);
   is.up = true;
@@ -47,11 +52,13 @@ it("is lost when a request fails and the server does not answer a probe, and fou
 
 it("is not lost with one endpoint, nor with a request that was given up", async () => {
   const { is, options, reachability, asked } = fake();
-  await fetchTools(options);
+  await createHoldpoint(options).tools();
   const listener = vi.fn();
   const stop = reachability.subscribe(listener);
   is.status = 500;
-  await fetchTools(options).catch(() => {});
+  await createHoldpoint(options)
+    .tools()
+    .catch(() => {});
   await until("the probe", () => asked.some((path) => path.startsWith("/api/approvals")));
   const probes = asked.length;
   const abort = new AbortController();
@@ -59,7 +66,9 @@ it("is not lost with one endpoint, nor with a request that was given up", async 
     abort.abort();
     throw init?.signal?.reason;
   };
-  await fetchTools({ ...options, fetch: late, signal: abort.signal }).catch(() => {});
+  await createHoldpoint({ ...options, fetch: late })
+    .tools({ signal: abort.signal })
+    .catch(() => {});
   await nothingFor(50);
   expect(asked).toHaveLength(probes);
   expect(listener).not.toHaveBeenCalled();
@@ -69,7 +78,9 @@ it("is not lost with one endpoint, nor with a request that was given up", async 
 it("is not asked for where nobody looks", async () => {
   const { is, options, reachability, asked } = fake();
   is.up = false;
-  await fetchTools(options).catch(() => {});
+  await createHoldpoint(options)
+    .tools()
+    .catch(() => {});
   await until("the loss", () => reachability.getStatus().state === "unreachable");
   const probes = asked.length;
   await nothingFor(700);
@@ -83,7 +94,7 @@ it("is not asked for where nobody looks", async () => {
 
 it("is told by the events' source", async () => {
   const { is, options, reachability } = fake();
-  await fetchTools(options);
+  await createHoldpoint(options).tools();
   let tell: (isConnected: boolean) => void = () => {};
   const events: EventsSource = {
     subscribe: (_, onConnection) => {
@@ -94,9 +105,7 @@ it("is told by the events' source", async () => {
   };
   const connections: boolean[] = [];
   const seen: ServerEvent[] = [];
-  const stop = watchEvents({
-    ...options,
-    events,
+  const stop = createHoldpoint({ ...options, events }).watchEvents({
     onEvent: (event) => seen.push(event),
     onConnection: (value) => connections.push(value),
   });
@@ -111,7 +120,7 @@ it("is told by the events' source", async () => {
 it("is watched, although nothing is asked of it", async () => {
   const server = await startServer({ isDurable: true });
   const states: string[] = [];
-  const stop = watchServer({ baseUrl: server.url }, ({ state }) => states.push(state));
+  const stop = createHoldpoint({ baseUrl: server.url }).watchServer(({ state }) => states.push(state));
   expect(states).toEqual(["connecting"]);
   await until("the connection", () => states.at(-1) === "connected");
   await server.kill();
@@ -128,7 +137,8 @@ it("a page has one connection for the events, however many follow them", async (
   const proxy = await startProxy(server.url);
   const streams = () => proxy.requests.filter((request) => request === "GET /api/events").length;
   const seen: string[][] = [[], [], []];
-  const follow = (i: number) => watchEvents({ baseUrl: proxy.url, onEvent: ({ type }) => seen[i]?.push(type) });
+  const follow = (i: number) =>
+    createHoldpoint({ baseUrl: proxy.url }).watchEvents({ onEvent: ({ type }) => seen[i]?.push(type) });
   const stops = [follow(0), follow(1)];
   await until("both", () => seen[0]?.includes("ready") && seen[1]?.includes("ready"));
   stops.push(follow(2));
@@ -147,6 +157,6 @@ it("a page has one connection for the events, however many follow them", async (
 
 it("holds of a chat that nobody knows are none", async () => {
   const server = await startServer();
-  expect(await fetchHolds("nobody-knows", { baseUrl: server.url })).toEqual([]);
+  expect(await createHoldpoint({ baseUrl: server.url }).chats.holds("nobody-knows")).toEqual([]);
   await server.stop();
 });

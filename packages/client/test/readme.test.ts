@@ -21,6 +21,7 @@ function problems(files: Map<string, string>): string[] {
   // The examples import the package by its name: that is what is written here, built or not.
   const paths = {
     holdpoint: [here("../src/index.ts")],
+    "holdpoint/demo": [here("../src/demo.ts")],
     "holdpoint/protocol": [here("../src/protocol.ts")],
     "holdpoint/react": [here("../src/react/index.ts")],
   };

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import ts from "typescript";
 import { afterEach, expect, it, vi } from "vitest";
 import WebSocket from "ws";
+import * as demo from "../src/demo.js";
 import * as holdpoint from "../src/index.js";
 import { PlainChat } from "./support/chat.js";
 import { newChatId } from "./support/hook.js";
@@ -11,7 +12,7 @@ import { until } from "./support/until.js";
 afterEach(() => vi.unstubAllGlobals());
 
 type Recipe = {
-  decider: holdpoint.Decider;
+  client: holdpoint.Holdpoint;
   autoSend: holdpoint.AutoSend;
   transport: holdpoint.LiveChatTransport;
   live: holdpoint.LiveChatTransport;
@@ -30,10 +31,17 @@ async function recipe(baseUrl: string, chatId: string): Promise<Recipe> {
   const code = ts.transpile(set("baseUrl", baseUrl, set("chatId", chatId, block)), { target: ts.ScriptTarget.ES2022 });
   const body = code
     .replace(/import (.*?) from "holdpoint";/, "const $1 = holdpoint;")
+    .replace(/import (.*?) from "holdpoint\/demo";/, "const $1 = demo;")
     .replaceAll("export const", "const");
-  const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (module: unknown) => Promise<Recipe>;
-  const run = new AsyncFunction("holdpoint", `${body}\nreturn { decider, autoSend, transport, live, executor };`);
-  return run(holdpoint);
+  const AsyncFunction = (async () => {}).constructor as new (
+    ...args: string[]
+  ) => (...modules: unknown[]) => Promise<Recipe>;
+  const run = new AsyncFunction(
+    "holdpoint",
+    "demo",
+    `${body}\nreturn { client, autoSend, transport, live, executor };`,
+  );
+  return run(holdpoint, demo);
 }
 
 it("the recipe without React runs a browser tool that needs approval", async () => {
@@ -45,7 +53,7 @@ it("the recipe without React runs a browser tool that needs approval", async () 
   // What the recipe prints.
   vi.stubGlobal("console", { ...console, log: () => {} });
   const id = newChatId("recipe");
-  const { decider, autoSend, transport, live, executor } = await recipe(server.url, id);
+  const { client, autoSend, transport, live, executor } = await recipe(server.url, id);
   const chat = new PlainChat({
     id,
     transport,
@@ -54,10 +62,10 @@ it("the recipe without React runs a browser tool that needs approval", async () 
   });
   void chat.sendMessage({ text: "where am I?" });
   const approvalId = await until("the approval request", () => chat.approvalRequest);
-  expect((await decider.decide(approvalId, { approved: true })).state).toBe("in-force");
+  expect((await client.approvals.decide(approvalId, { approved: true })).state).toBe("in-force");
   await until("the location", () => getCurrentPosition.mock.calls.length);
   await until("the outcome", async () => {
-    const [hold] = await holdpoint.fetchHolds(id, { baseUrl: server.url });
+    const [hold] = await client.chats.holds(id);
     return hold?.outcome?.cause === "result";
   });
   expect(getCurrentPosition).toHaveBeenCalledTimes(1);

@@ -3,7 +3,7 @@
 import { act, cleanup } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { settledMetadata } from "../src/index.js";
+import { settledMetadata } from "../src/calls/settled-metadata.js";
 import { toolPartsOf } from "../src/tools/tool-part.js";
 import { elsewhere } from "./support/elsewhere.js";
 import { modes, newChatId, renderChat } from "./support/hook.js";

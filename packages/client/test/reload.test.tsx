@@ -4,7 +4,7 @@ import { useChat } from "@ai-sdk/react";
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { fetchMessages } from "../src/index.js";
+import { createHoldpoint } from "../src/index.js";
 import { toolPartsOf } from "../src/tools/tool-part.js";
 import { shown } from "./support/chat.js";
 import { modes, renderChat } from "./support/hook.js";
@@ -43,7 +43,7 @@ describe.each(modes)("%s: a reload", (mode) => {
 
   it("never shows less than it began with", async () => {
     const { id, approvalId } = await asked();
-    const messages = await fetchMessages(id, { baseUrl: server.url });
+    const messages = await createHoldpoint({ baseUrl: server.url }).chats.messages(id);
     expect(messages).toHaveLength(2);
     const after = renderChat(mode, { baseUrl: server.url, id, messages });
     const lengths: number[] = [];
@@ -88,7 +88,7 @@ describe("a stock useChat", () => {
       }),
     );
 
-  it("shows the approval request after a reload, with fetchMessages", async () => {
+  it("shows the approval request after a reload, with createHoldpoint", async () => {
     const id = `stock-${Date.now()}`;
     const before = open(id, []);
     await act(async () => void before.result.current.sendMessage({ text: "send $50 to Hanako" }));
@@ -96,7 +96,7 @@ describe("a stock useChat", () => {
       messages.flatMap(toolPartsOf).find(({ state }) => state === "approval-requested")?.approval?.id;
     const approvalId = await until("the request", () => request(before.result.current));
     before.unmount();
-    const messages = await fetchMessages(id, { baseUrl: server.url });
+    const messages = await createHoldpoint({ baseUrl: server.url }).chats.messages(id);
     const after = open(id, messages);
     await until("the end of the resume", () => after.result.current.status === "ready");
     expect(request(after.result.current)).toBe(approvalId);

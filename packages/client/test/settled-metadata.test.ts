@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { settledMetadata } from "../src/index.js";
+import { settledMetadata } from "../src/calls/settled-metadata.js";
 
 const part = (holdpoint: unknown) => ({ type: "tool-pay", callProviderMetadata: { holdpoint } });
 
@@ -28,9 +28,10 @@ it.each([
 });
 
 it("reads what it can of a newer server's", () => {
-  expect(settledMetadata(part({ cause: "ran", decidedBy: [1, "bob"], grant: "g1", edited: "yes" }))).toEqual({
+  expect(settledMetadata(part({ cause: "ran", decidedBy: [1, "bob"], grant: "g1", when: 1, edited: "yes" }))).toEqual({
     cause: "ran",
     decidedBy: ["bob"],
+    grant: "g1",
     edited: false,
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ServerEvent } from "../src/index.js";
+import type { ServerEvent } from "../src/protocol.js";
 import { EventStream } from "../src/server/event-stream.js";
 import { sharedName } from "../src/server/tabs.js";
 import { fakeBrowser } from "./support/tabs.js";

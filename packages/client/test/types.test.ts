@@ -1,10 +1,10 @@
 import type { UIMessage } from "ai";
 import { expect, expectTypeOf, it } from "vitest";
+import { getLocation } from "../src/demo.js";
 import {
   type ApprovalDecision,
   askUser,
-  fetchMessages,
-  getLocation,
+  createHoldpoint,
   type HoldpointError,
   type HoldpointErrorCode,
 } from "../src/index.js";
@@ -50,9 +50,10 @@ it("ai-sdk-ws needs its transport class", () => {
   const live: Options = { mode: "live", id: "c" };
   const some = { mode: "sse" as "sse" | "ai-sdk-ws", id: "c", webSocketTransport: transport };
   const either: Options = some;
+  const usual: Options = { id: "c" };
   // @ts-expect-error: the old name
   const old: Options = { mode: "live", chatId: "c" };
-  expect([given, missing, live, either, old]).toHaveLength(5);
+  expect([given, missing, live, either, usual, old]).toHaveLength(6);
 });
 
 it("options have the names of useChat, and keys and headers may be functions", () => {
@@ -93,8 +94,9 @@ it("a decision is one thing", () => {
 });
 
 it("results have the caller's types", () => {
-  expectTypeOf(fetchMessages<Message>).returns.resolves.toEqualTypeOf<Message[]>();
-  expectTypeOf<Awaited<ReturnType<typeof fetchMessages>>>().toEqualTypeOf<UIMessage[]>();
+  const { chats } = createHoldpoint();
+  expectTypeOf(chats.messages<Message>).returns.resolves.toEqualTypeOf<Message[]>();
+  expectTypeOf<Awaited<ReturnType<typeof chats.messages>>>().toEqualTypeOf<UIMessage[]>();
   type Chat = UseHoldpointHelpers<Message>;
   expectTypeOf<Chat["messages"]>().toEqualTypeOf<Message[]>();
   expectTypeOf<Chat["error"]>().toEqualTypeOf<HoldpointError | undefined>();

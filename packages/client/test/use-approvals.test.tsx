@@ -3,7 +3,8 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import WebSocket from "ws";
-import { type EventsSource, fetchApproval, fetchAudit, fetchMe, type ServerEvent } from "../src/index.js";
+import { createHoldpoint, type EventsSource } from "../src/index.js";
+import type { ServerEvent } from "../src/protocol.js";
 import { useApprovals } from "../src/react/index.js";
 import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
@@ -69,12 +70,18 @@ it("filters the inbox, and reads one request until it has ended", async () => {
   await until("none", () => result.current.approvals?.length === 0);
 
   const one = { baseUrl: server.url };
-  expect(await fetchApproval(asked[0].id, one)).toMatchObject({ chatId: asked[0].chatId, allowed: expect.anything() });
+  expect(await createHoldpoint(one).approvals.get(asked[0].id)).toMatchObject({
+    chatId: asked[0].chatId,
+    allowed: expect.anything(),
+  });
   for (const { id } of asked) expect(await elsewhere(server.url).decide(id, false)).toBe(200);
-  await expect(fetchApproval(asked[0].id, one)).rejects.toMatchObject({ status: 410, code: "too-late" });
-  await expect(fetchApproval("approval_none", one)).rejects.toMatchObject({ status: 404 });
-  const me = await fetchMe(one);
-  const lines = await fetchAudit({ ...one, filter: { subject: me.subject, step: "decided" } });
+  await expect(createHoldpoint(one).approvals.get(asked[0].id)).rejects.toMatchObject({
+    status: 410,
+    code: "too-late",
+  });
+  await expect(createHoldpoint(one).approvals.get("approval_none")).rejects.toMatchObject({ status: 404 });
+  const me = await createHoldpoint(one).me();
+  const lines = await createHoldpoint(one).audit.list({ subject: me.subject, step: "decided" });
   expect(lines.filter(({ approvalId }) => asked.some(({ id }) => id === approvalId))).toHaveLength(2);
   for (const { transport } of asked) transport.close();
 });

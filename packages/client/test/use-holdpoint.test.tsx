@@ -2,7 +2,7 @@
 
 import { act, cleanup } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { settledMetadata } from "../src/index.js";
+import { settledMetadata } from "../src/calls/settled-metadata.js";
 import type { HoldpointMode } from "../src/react/index.js";
 import { shown } from "./support/chat.js";
 import { elsewhere } from "./support/elsewhere.js";

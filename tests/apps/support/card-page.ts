@@ -38,11 +38,11 @@ export class CardPage implements AppPage {
   }
 
   async expectVoted(card: Locator) {
-    await expect(card).toContainText("You have approved. 1 of 2 have");
+    await expect(card).toContainText("1 of 2 have approved");
     await expect(card.getByRole("button")).toHaveCount(0);
   }
 
   async expectState(card: Locator, state: CardState) {
-    await expect(card).toHaveAttribute("data-state", state);
+    await expect(card).toHaveAttribute("data-state", state === "waiting" ? "approval-requested" : state);
   }
 }

@@ -1,4 +1,4 @@
-import type { ServerOptions } from "holdpoint";
+import { createHoldpoint, type Holdpoint, type HoldpointOptions } from "holdpoint";
 import { useMemo } from "react";
 import { useStore } from "../store";
 import { keyStore, wantKey } from "./key";
@@ -10,13 +10,23 @@ export const consoleFetch: typeof fetch = async (input, init) => {
   return response;
 };
 
-/** The server that the console talks to, for the client's functions. */
-export function serverOptions(): ServerOptions {
-  return { apiKey: keyStore.read().key, fetch: consoleFetch, events: "browser" };
+function optionsFor(apiKey: string | undefined): HoldpointOptions {
+  return { apiKey, fetch: consoleFetch, events: "browser" };
 }
 
-/** The same for the client's hooks: a new key is a new user. */
-export function useServer(): ServerOptions {
+/** A client with the key of now, outside of components. */
+export function currentClient(): Holdpoint {
+  return createHoldpoint(optionsFor(keyStore.read().key));
+}
+
+/** The server that the console talks to, for the package's hooks: a new key is a new user. */
+export function useServer(): HoldpointOptions {
   const { key } = useStore(keyStore);
-  return useMemo(() => ({ apiKey: key, fetch: consoleFetch, events: "browser" }), [key]);
+  return useMemo(() => optionsFor(key), [key]);
+}
+
+/** The same, for requests. */
+export function useClient(): Holdpoint {
+  const server = useServer();
+  return useMemo(() => createHoldpoint(server), [server]);
 }

@@ -1,8 +1,8 @@
+import { callStatus } from "holdpoint";
 import type { ChatHold } from "holdpoint/protocol";
 import { History } from "lucide-react";
 import type { ToolSpec } from "../api/types";
 import { CallCard } from "../tools/CallCard";
-import { callStateOf } from "../tools/callState";
 
 interface Props {
   holds: readonly ChatHold[];
@@ -25,7 +25,7 @@ export function EarlierAttempts({ holds, toolNamed }: Props) {
       {holds.map((hold) => {
         const tool = toolNamed(hold.toolName);
         const { toolCallId, toolName, input } = hold;
-        const state = callStateOf({ hold, tool });
+        const state = callStatus(undefined, { hold, tool });
         return (
           <CallCard
             key={toolCallId}

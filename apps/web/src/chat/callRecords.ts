@@ -1,10 +1,10 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import { type DecisionProgress, settledMetadata, type ToolProgress } from "holdpoint";
+import { callStatus, type DecisionProgress, type ToolProgress } from "holdpoint";
 import type { ChatHold, PendingApproval } from "holdpoint/protocol";
 import type { ToolSpec } from "../api/types";
 import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";
-import { type AnyToolPart, type CallState, callStateOf } from "../tools/callState";
+import type { AnyToolPart, CardState } from "../tools/callStatus";
 import { cardOf } from "../tools/registry";
 
 /** The state of a chat's calls beyond their parts: the server's record, and this page's own actions. */
@@ -40,7 +40,10 @@ export function callOf(part: AnyToolPart, lookup: CallLookup): Call & { approval
     input: hold?.decision?.kind === "edit" ? hold.input : part.input,
     approvalId,
     progress,
-    state: callStateOf({ part, hold, progress, tool: lookup.toolNamed(toolName), allowed: pending?.allowed }),
+    state: callStatus(part, {
+      ...{ hold, decision: progress, tool: lookup.toolNamed(toolName), request: pending },
+      run: lookup.runOf(part.toolCallId),
+    }),
     request: request && {
       requestedAt: request.requestedAt,
       expiresAt: request.expiresAt ?? undefined,
@@ -53,7 +56,7 @@ export function callsOf(message: UIMessage | undefined, lookup: CallLookup): Cal
   return message?.parts.filter(isToolUIPart).map((part) => callOf(part, lookup)) ?? [];
 }
 
-const WAITING: readonly CallState["kind"][] = ["approval-requested", "prompted", "sending", "retrying"];
+const WAITING: readonly CardState["kind"][] = ["approval-requested", "prompted", "sending", "retrying"];
 
 /** Whether a call waits for a person. */
 export function waitsForPerson(calls: readonly Call[]): boolean {
@@ -72,5 +75,6 @@ export function isHeld(calls: readonly Call[]): boolean {
 export function isStalled(message: UIMessage | undefined): boolean {
   const last = message?.parts.at(-1);
   if (message?.role !== "assistant" || last === undefined || !isToolUIPart(last)) return false;
-  return settledMetadata(last)?.cause === "expired" && !cardOf(getToolName(last)).isUntold;
+  const status = callStatus(last);
+  return status.kind === "settled" && status.cause === "expired" && !cardOf(getToolName(last)).isUntold;
 }

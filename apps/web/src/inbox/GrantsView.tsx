@@ -1,4 +1,5 @@
-import type { Grant, HoldpointError } from "holdpoint";
+import type { HoldpointError } from "holdpoint";
+import type { Grant } from "holdpoint/protocol";
 import { useGrants, useTools } from "holdpoint/react";
 import { ShieldCheck } from "lucide-react";
 import { type ReactNode, useState } from "react";

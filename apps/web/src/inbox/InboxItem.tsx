@@ -1,4 +1,4 @@
-import type { DecisionProgress } from "holdpoint";
+import { type CallStatus, callStatus, type DecisionProgress } from "holdpoint";
 import { useApproval } from "holdpoint/react";
 import { MessageSquare } from "lucide-react";
 import { useServer } from "../api/server";
@@ -8,7 +8,7 @@ import { useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
 import type { Decide } from "../tools/ApprovalActions";
 import { CallCard } from "../tools/CallCard";
-import { type CallState, callStateOf } from "../tools/callState";
+import type { CardState } from "../tools/callStatus";
 import { inputOf, recordedState } from "./receipt";
 import type { Entry } from "./useInboxList";
 import { hasVoted } from "./votes";
@@ -22,6 +22,9 @@ interface Props {
   decide: Decide;
 }
 
+/** It has left the list, and its record is being read. */
+const LEFT: CallStatus = { kind: "ending", label: "Finishing", text: "", tone: "busy", trouble: undefined };
+
 /** An approval request in the inbox, and its outcome. */
 export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, decide }: Props) {
   const { approval, isWaiting } = entry;
@@ -32,13 +35,13 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
   const isOwn = me !== undefined && approval.requestedBy === me.subject;
   const state = stateOf();
 
-  function stateOf(): CallState {
+  function stateOf(): CardState {
     // Its chat was deleted, or others decide now.
     if (error?.status === 404) return { kind: "gone", isForeign: !isOwn };
     const isOver = record !== undefined && (record.decision !== undefined || record.state === "settled");
     if (isOver) return recordedState(record, tool);
-    const known = callStateOf({ progress, tool, allowed: approval.allowed });
-    return !isWaiting && known.kind === "approval-requested" ? { kind: "ending" } : known;
+    const known = callStatus(undefined, { decision: progress, tool, request: approval, subject: me?.subject });
+    return !isWaiting && known.kind === "approval-requested" ? LEFT : known;
   }
 
   return (

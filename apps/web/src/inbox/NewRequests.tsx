@@ -1,8 +1,7 @@
-import { ApprovalsClient, serverNow, watchEvents } from "holdpoint";
 import type { PendingApproval } from "holdpoint/protocol";
 import { useTools } from "holdpoint/react";
 import { useEffect, useRef } from "react";
-import { useServer } from "../api/server";
+import { useClient } from "../api/server";
 import type { ToolSpec } from "../api/types";
 import { navigate } from "../shell/route";
 import { alertsStore, notify, playSound } from "./alerts";
@@ -15,27 +14,25 @@ const REMEMBERED = 1_000;
 
 /** Tells of requests that come while this is there. */
 export function NewRequests() {
-  const server = useServer();
-  const { tools } = useTools(server);
+  const client = useClient();
+  const { tools } = useTools({ client });
   const latest = useRef(tools);
   latest.current = tools;
 
   // Not the list, which may have many pages: an event names the chat, and what is new is in there.
   useEffect(() => {
-    const client = new ApprovalsClient(server);
     const abort = new AbortController();
-    const since = serverNow(server) - CLOCK_MS;
+    const since = client.now() - CLOCK_MS;
     let told: string[] = [];
     const look = async (chatId: string) => {
-      const listed = await client.list(abort.signal, { chat: chatId });
+      const listed = await client.approvals.list({ chat: chatId }, { signal: abort.signal });
       const isNew = ({ approvalId, requestedAt }: PendingApproval) =>
         Date.parse(requestedAt) >= since && !told.includes(approvalId);
       const added = listed.filter((open) => open.chatId === chatId && isNew(open));
       told = [...told, ...added.map(({ approvalId }) => approvalId)].slice(-REMEMBERED);
       announce(added, latest.current);
     };
-    const stop = watchEvents({
-      ...server,
+    const stop = client.watchEvents({
       onEvent: (event) => {
         // A failure needs no words here: the list shows the same, and says when it can't.
         if (event.type === "approvals") look(event.chatId).catch(() => undefined);
@@ -45,7 +42,7 @@ export function NewRequests() {
       abort.abort();
       stop();
     };
-  }, [server]);
+  }, [client]);
   return null;
 }
 

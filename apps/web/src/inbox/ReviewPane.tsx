@@ -1,16 +1,15 @@
 import type { ApprovalDecision, DecisionProgress } from "holdpoint";
-import { serverNow } from "holdpoint";
+import { callStatus } from "holdpoint";
 import type { ApprovalRecord, PendingApproval } from "holdpoint/protocol";
 import { ArrowLeft } from "lucide-react";
 import { type ReactNode, type Ref, type RefObject, useEffect, useRef, useState } from "react";
-import { serverOptions } from "../api/server";
+import { currentClient } from "../api/server";
 import type { ToolSpec } from "../api/types";
 import { CopyButton } from "../shell/CopyButton";
 import { useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
 import { ApprovalActions, type ApprovalKeys, type Decide } from "../tools/ApprovalActions";
-import { callStateOf } from "../tools/callState";
-import { type CallStatus, callStatus } from "../tools/callStatus";
+import { type CardLabel, cardLabel } from "../tools/callStatus";
 import { DecisionTrouble } from "../tools/DecisionTrouble";
 import { useGuarded } from "../tools/guard";
 import { Headline } from "../tools/Headline";
@@ -69,11 +68,11 @@ export function ReviewPane(props: Props) {
   // Unlike the id of a call, that of an approval request is never used twice.
   const inputId = `${entry.approvalId} input`;
   const unseen = useUnread(inputId, entry.input, schema);
-  const state = callStateOf({ progress, tool, allowed: entry.allowed });
+  const state = callStatus(undefined, { decision: progress, tool, request: entry, subject: me?.subject });
   const isVoted = hasVoted(entry, me?.subject);
   const isAsking = isOpen && ["approval-requested", "sending", "retrying"].includes(state.kind);
   const mayDecide = isAsking && entry.allowed.length > 0;
-  const remember = choice && rememberOf(choice, serverNow(serverOptions()));
+  const remember = choice && rememberOf(choice, currentClient().now());
   const isInvalid = choice !== undefined && remember === undefined;
   const isUnlimited = choice !== undefined && breadthOf(choice) === "unlimited";
 
@@ -123,7 +122,7 @@ export function ReviewPane(props: Props) {
             <Untrusted text={entry.toolName} />
           </code>
         </h2>
-        <StatusPill status={isOpen ? callStatus(state, isVoted) : endedStatus(record, tool)} />
+        <StatusPill status={isOpen ? cardLabel(state) : endedStatus(record, tool)} />
       </header>
       <PaneFacts
         entry={entry}
@@ -231,6 +230,6 @@ export function ReviewPane(props: Props) {
 }
 
 /** What has become of a request that is not open any more. */
-function endedStatus(record: ApprovalRecord | undefined, tool: ToolSpec | undefined): CallStatus {
-  return record === undefined ? { label: "Ended", tone: "quiet" } : callStatus(recordedState(record, tool));
+function endedStatus(record: ApprovalRecord | undefined, tool: ToolSpec | undefined): CardLabel {
+  return record === undefined ? { label: "Ended", tone: "quiet" } : cardLabel(recordedState(record, tool));
 }

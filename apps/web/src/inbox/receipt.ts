@@ -1,10 +1,8 @@
-import type { DecisionProgress } from "holdpoint";
-import type { ApprovalRecord, ChatHold, Decision, DecisionKind } from "holdpoint/protocol";
+import { type CallStatus, callStatus, type DecisionProgress } from "holdpoint";
+import type { ApprovalRecord, Decision, DecisionKind } from "holdpoint/protocol";
 import type { ToolSpec } from "../api/types";
 import { visible } from "../text/runs";
-import { type CallState, callStateOf } from "../tools/callState";
-import { callStatus, type Tone } from "../tools/callStatus";
-import { CAUSE_TEXTS } from "../tools/texts";
+import { cardLabel, endingOf, type Tone } from "../tools/callStatus";
 import { type Presented, present } from "./entry";
 
 /** The input that the call of a request runs with, or would. */
@@ -18,19 +16,8 @@ export function presentRecord(record: ApprovalRecord, tool?: ToolSpec): Presente
 }
 
 /** The state of a request's call, by its record. */
-export function recordedState(record: ApprovalRecord, tool?: ToolSpec): CallState {
-  const { approval, state, decision, outcome } = record;
-  const { toolCallId, toolName, approvalId, requestedAt, allowed, votes } = approval;
-  const hold: ChatHold = {
-    ...{ toolCallId, toolName, approvalId, requestedAt, allowed, state },
-    input: inputOf(record),
-    kind: "approval",
-    cut: false,
-    ...(votes && { votes }),
-    ...(decision && { decision }),
-    ...(outcome && { outcome }),
-  };
-  return callStateOf({ hold, tool });
+export function recordedState(record: ApprovalRecord, tool?: ToolSpec): CallStatus {
+  return callStatus(undefined, { record, tool });
 }
 
 const DONE: Record<DecisionKind, string> = {
@@ -54,12 +41,12 @@ export function namesText(names: readonly string[]): string {
 }
 
 /** What came of a call after its approval, in a few words; `undefined` if it did not run, or nothing is known. */
-export function outcomeOf(state: CallState): { text: string; tone: Tone } | undefined {
-  if (state.kind === "running") return { text: `${callStatus(state).label}…`, tone: "busy" };
+export function outcomeOf(state: CallStatus): { text: string; tone: Tone } | undefined {
+  if (state.kind === "running") return { text: `${cardLabel(state).label}…`, tone: "busy" };
   if (state.kind !== "settled" || state.cause === "decision") return undefined;
-  const { label, tone } = callStatus(state);
+  const { label, tone } = cardLabel(state);
   const error = state.result.kind === "error" ? visible(state.result.text) : undefined;
-  const why = (state.cause && CAUSE_TEXTS[state.cause]) ?? error;
+  const why = endingOf(state) ?? error;
   return { text: why === undefined ? `${label}.` : `${label}: ${why}`, tone };
 }
 

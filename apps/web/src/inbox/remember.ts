@@ -1,4 +1,4 @@
-import type { Remember } from "holdpoint";
+import type { Remember } from "holdpoint/protocol";
 import { visible } from "../text/runs";
 
 /** The choices of a person who wants an approval to be remembered. */

@@ -1,9 +1,8 @@
 import type { ApprovalDecision } from "holdpoint";
-import { serverNow } from "holdpoint";
 import type { PendingApproval } from "holdpoint/protocol";
 import { useApproval, useApprovals, useChats, useTools } from "holdpoint/react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { useServer } from "../api/server";
+import { useClient, useServer } from "../api/server";
 import { markDecision } from "../inspector/markDecision";
 import type { InboxFilter } from "../shell/route";
 import { guardDecisions } from "../tools/guard";
@@ -28,6 +27,7 @@ interface Options {
 /** The list of the inbox, its selection, and the decisions of this visit. */
 export function useWaiting({ filter: { order, ...filter }, wanted, isBusy }: Options) {
   const server = useServer();
+  const client = useClient();
   const isNewest = order === "newest";
   const pageSize = isNewest ? WHOLE_PAGE : PAGE;
   const inbox = useApprovals({ ...server, fetch: decisionFetch, filter, pageSize });
@@ -112,11 +112,11 @@ export function useWaiting({ filter: { order, ...filter }, wanted, isBusy }: Opt
     [send],
   );
 
-  const [now, setNow] = useState(() => serverNow(server));
+  const [now, setNow] = useState(() => client.now());
   useEffect(() => {
-    const timer = setInterval(() => setNow(serverNow(server)), AGE_MS);
+    const timer = setInterval(() => setNow(client.now()), AGE_MS);
     return () => clearInterval(timer);
-  }, [server]);
+  }, [client]);
   return {
     inbox,
     isLoaded,

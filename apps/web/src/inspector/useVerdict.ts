@@ -1,7 +1,7 @@
-import { checkCapture, HoldpointError } from "holdpoint";
+import { HoldpointError } from "holdpoint";
 import type { Violation } from "holdpoint/protocol";
 import { useEffect, useState } from "react";
-import { serverOptions } from "../api/server";
+import { currentClient } from "../api/server";
 import { MODE_INFO } from "../modes";
 import { profileOf, serialise } from "./capture";
 import { isReceived, type Recording } from "./entry";
@@ -67,7 +67,7 @@ async function check(recording: Recording, signal: AbortSignal): Promise<Verdict
   const text = profile === "ai-sdk" ? undefined : "progressive";
   let violations: Violation[];
   try {
-    violations = await checkCapture(capture.text, { ...serverOptions(), profile, text, signal });
+    violations = await currentClient().check(capture.text, { profile, text, signal });
   } catch (error) {
     if (!(error instanceof HoldpointError) || error.status !== 404) throw error;
     isAvailable = false;

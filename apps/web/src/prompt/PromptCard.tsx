@@ -7,8 +7,7 @@ import { useStore } from "../store";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
 import { CallOutcome } from "../tools/CallOutcome";
-import type { AnyToolPart, CallState } from "../tools/callState";
-import { type CallStatus, callStatus } from "../tools/callStatus";
+import { type AnyToolPart, type CardLabel, type CardState, cardLabel } from "../tools/callStatus";
 import { guardDecisions } from "../tools/guard";
 import { StatusPill } from "../tools/StatusPill";
 import { answerOf, type GivenAnswer } from "./answer";
@@ -110,10 +109,10 @@ export function PromptCard({ part, lookup }: Props) {
   );
 }
 
-function statusOf(state: CallState, given: GivenAnswer | undefined): CallStatus {
+function statusOf(state: CardState, given: GivenAnswer | undefined): CardLabel {
   switch (given?.action) {
     case undefined:
-      return callStatus(state);
+      return cardLabel(state);
     case "accept":
       return { label: "Answered", tone: "ok" };
     case "decline":

@@ -1,8 +1,8 @@
-import { deleteChat, HoldpointError } from "holdpoint";
+import { HoldpointError } from "holdpoint";
 import { useChats } from "holdpoint/react";
 import { AlertDialog } from "radix-ui";
 import { useState } from "react";
-import { useServer } from "../api/server";
+import { useClient } from "../api/server";
 import type { ChatSummary } from "../api/types";
 import { forgetChat } from "../inspector/recordings";
 import { Untrusted } from "../text/Untrusted";
@@ -17,8 +17,8 @@ interface Props {
 
 /** Confirms the deletion of a chat, which can't be undone. */
 export function DeleteChat({ chat, isCurrent, onClose }: Props) {
-  const server = useServer();
-  const { refresh } = useChats(server);
+  const client = useClient();
+  const { refresh } = useChats({ client });
   const [isDeleting, setIsDeleting] = useState(false);
   const [problem, setProblem] = useState<string>();
 
@@ -28,7 +28,7 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
     try {
       // First, so that nothing requests the deleted chat.
       if (isCurrent) newChat();
-      await deleteChat(chat.id, server);
+      await client.chats.delete(chat.id);
       forgetChat(chat.id);
       refresh();
       onClose();

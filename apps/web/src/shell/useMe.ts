@@ -1,8 +1,7 @@
-import { fetchMe } from "holdpoint";
 import type { Me } from "holdpoint/protocol";
 import { useServerStatus } from "holdpoint/react";
 import { createContext, useContext, useEffect, useState } from "react";
-import { useServer } from "../api/server";
+import { useClient } from "../api/server";
 
 /** Who is signed in; `undefined` until the server has said so. */
 export const MeContext = createContext<Me | undefined>(undefined);
@@ -18,14 +17,15 @@ export function isAdmin(me: Me | undefined): boolean {
 
 /** Asks the server, once for the whole page. */
 export function useReadMe(): Me | undefined {
-  const server = useServer();
-  const isConnected = useServerStatus(server).state === "connected";
+  const client = useClient();
+  const isConnected = useServerStatus({ client }).state === "connected";
   const [me, setMe] = useState<Me>();
   // Another key is another user, so nobody is shown until the server has answered for it.
   useEffect(() => {
     if (!isConnected) return;
     const end = new AbortController();
-    fetchMe({ ...server, signal: end.signal })
+    client
+      .me({ signal: end.signal })
       .then((answered) => end.signal.aborted || setMe(answered))
       // Without an answer nothing is known. The banner shows an outage, and the dialog asks for a key.
       .catch(() => {});
@@ -33,6 +33,6 @@ export function useReadMe(): Me | undefined {
       end.abort();
       setMe(undefined);
     };
-  }, [server, isConnected]);
+  }, [client, isConnected]);
   return me;
 }

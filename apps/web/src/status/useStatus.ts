@@ -1,7 +1,6 @@
-import { fetchStatus } from "holdpoint";
 import type { ServerStatus } from "holdpoint/protocol";
 import { useEffect, useState } from "react";
-import { useServer } from "../api/server";
+import { useClient } from "../api/server";
 
 /** No event reports that an MCP server came or went. */
 const READ_AGAIN_MS = 10_000;
@@ -18,13 +17,13 @@ const NOTHING: Read = { status: undefined, error: undefined, at: undefined };
 
 /** The server's status, read again and again while the page shows it. */
 export function useStatus(): Read {
-  const server = useServer();
+  const client = useClient();
   const [read, setRead] = useState(NOTHING);
   useEffect(() => {
     const end = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const readAgain = async () => {
-      const next = await fetchStatus({ ...server, signal: end.signal }).then(
+      const next = await client.status({ signal: end.signal }).then(
         (status) => () => ({ status, error: undefined, at: new Date() }),
         (error: Error) => (before: Read) => ({ ...before, error }),
       );
@@ -39,6 +38,6 @@ export function useStatus(): Read {
       // Another key is another user.
       setRead(NOTHING);
     };
-  }, [server]);
+  }, [client]);
   return read;
 }

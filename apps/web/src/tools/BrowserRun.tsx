@@ -1,12 +1,12 @@
 import type { ToolProgress } from "holdpoint";
 import { useEffect, useState } from "react";
 import { Untrusted } from "../text/Untrusted";
-import type { CallState } from "./callState";
+import type { CardState } from "./callStatus";
 import { cardOf } from "./registry";
 
 interface Props {
   toolName: string;
-  state: CallState;
+  state: CardState;
   /** The progress of the call in this page. */
   run: ToolProgress | undefined;
   onRetry: () => void;

@@ -10,8 +10,7 @@ import { ValuePreview } from "../value/ValuePreview";
 import { ApprovalActions, type Decide } from "./ApprovalActions";
 import { CallOutcome } from "./CallOutcome";
 import { Countdown } from "./Countdown";
-import type { CallState } from "./callState";
-import { callStatus } from "./callStatus";
+import { type CardState, cardLabel } from "./callStatus";
 import { DecisionLine } from "./DecisionLine";
 import { DecisionTrouble } from "./DecisionTrouble";
 import { unlessGuarded } from "./guard";
@@ -29,7 +28,7 @@ export interface Call {
   toolName: string;
   title?: string | undefined;
   input: unknown;
-  state: CallState;
+  state: CardState;
   /** Its open approval request. */
   request: ApprovalRequest | undefined;
   /** This page's own decision on it. */
@@ -80,7 +79,7 @@ export function CallCard(props: Props) {
       ? [{ text: title, isValue: false }]
       : headlineOf({ toolName, title, input, schema, template: props.template });
   const subject = subjectOf(title, input, schema);
-  const status = callStatus(state, hasVoted);
+  const status = cardLabel(state);
   // Lines seen while the input is still streaming may change.
   const inputId = state.kind === "preparing" ? `${toolCallId} draft` : toolCallId;
   const unseen = useUnread(inputId, input, schema);
@@ -212,7 +211,7 @@ export function CallCard(props: Props) {
 }
 
 /** What an approver has changed in the input, as recorded. */
-function DecisionChanges({ state, input }: { state: CallState; input: unknown }) {
+function DecisionChanges({ state, input }: { state: CardState; input: unknown }) {
   const decision = state.kind === "running" || state.kind === "settled" ? state.decision : undefined;
   if (decision?.kind !== "edit" || decision.originalInput === undefined) return null;
   return <Changes before={decision.originalInput} after={input} />;

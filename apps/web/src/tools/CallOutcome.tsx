@@ -2,18 +2,16 @@ import { useMemo, useState } from "react";
 import { Untrusted } from "../text/Untrusted";
 import { Review } from "../value/Review";
 import { ValuePreview } from "../value/ValuePreview";
-import { ackOutcomeOf } from "./ackOutcome";
-import type { CallState } from "./callState";
+import { type CardState, endingOf, noteOf } from "./callStatus";
 import { unlessGuarded } from "./guard";
 import { StoredFiles } from "./StoredFiles";
 import { storedFilesOf } from "./storedFiles";
 import { Time } from "./Time";
-import { CAUSE_TEXTS } from "./texts";
 
 interface Props {
   /** The call. */
   id: string;
-  state: CallState;
+  state: CardState;
   title: string;
   /** Collapses the result. */
   isCompact?: boolean | undefined;
@@ -28,8 +26,8 @@ export function CallOutcome({ id, state, title, isCompact = false, isTold = true
   const files = useMemo(() => storedFilesOf(output, id), [output, id]);
   if (state.kind !== "settled") return null;
   const { cause, at, result } = state;
-  const ending = cause && CAUSE_TEXTS[cause];
-  const note = result.kind === "output" ? ackOutcomeOf(result.output)?.note : undefined;
+  const ending = endingOf(state);
+  const note = noteOf(state);
   return (
     <>
       {ending !== undefined && (

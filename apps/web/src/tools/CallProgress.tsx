@@ -1,19 +1,19 @@
 import { useState } from "react";
 import { Review } from "../value/Review";
 import { ValuePreview } from "../value/ValuePreview";
-import { type AnyToolPart, type CallState, progressOf } from "./callState";
+import type { AnyToolPart, CardState } from "./callStatus";
 
 interface Props {
   part: AnyToolPart;
-  state: CallState;
+  state: CardState;
   title: string;
 }
 
 /** What a running tool has reported last. The outcome takes its place. */
 export function CallProgress({ part, state, title }: Props) {
   const [isReviewing, setIsReviewing] = useState(false);
-  const progress = progressOf(part);
-  if (progress === undefined || state.kind !== "running") return null;
+  if (state.kind !== "running" || state.progress === undefined) return null;
+  const { progress } = state;
   const id = `${part.toolCallId} progress`;
   return (
     <div className="tool-card__progress" role="status">

@@ -1,7 +1,6 @@
-import { serverNow } from "holdpoint";
 import { useServerStatus } from "holdpoint/react";
 import { useEffect, useState } from "react";
-import { useServer } from "../api/server";
+import { useClient } from "../api/server";
 import { remaining } from "./countdown";
 import { timeText } from "./texts";
 
@@ -14,18 +13,18 @@ const CIRCUMFERENCE = 2 * Math.PI * 7;
 
 /** The time left to decide, by the server's clock. Not a live region: a screen reader should not count aloud. */
 export function Countdown({ requestedAt, expiresAt }: Props) {
-  const server = useServer();
-  const [now, setNow] = useState(() => serverNow(server));
-  const isCurrent = useServerStatus(server).state !== "unreachable";
+  const client = useClient();
+  const [now, setNow] = useState(() => client.now());
+  const isCurrent = useServerStatus({ client }).state !== "unreachable";
   const left = remaining(expiresAt, now);
   const isOver = left?.isOver ?? true;
 
   useEffect(() => {
     if (isOver || !isCurrent) return;
-    setNow(serverNow(server));
-    const timer = setInterval(() => setNow(serverNow(server)), 250);
+    setNow(client.now());
+    const timer = setInterval(() => setNow(client.now()), 250);
     return () => clearInterval(timer);
-  }, [isOver, isCurrent, server]);
+  }, [isOver, isCurrent, client]);
 
   if (left === undefined) return null;
   // While disconnected it is unknown whether the request is still open: only the deadline can be shown.

@@ -2,11 +2,11 @@ import type { DecisionProgress } from "holdpoint";
 import type { Decision, DecisionKind } from "holdpoint/protocol";
 import { Fragment } from "react";
 import { Untrusted } from "../text/Untrusted";
-import type { CallState } from "./callState";
+import type { CardState } from "./callStatus";
 import { Time } from "./Time";
 
 interface Props {
-  state: CallState;
+  state: CardState;
   progress: DecisionProgress | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { Check, CircleAlert, Hand, LoaderCircle } from "lucide-react";
-import type { CallStatus } from "./callStatus";
+import type { CardLabel } from "./callStatus";
 
-export function StatusPill({ status }: { status: CallStatus }) {
+export function StatusPill({ status }: { status: CardLabel }) {
   return (
     <span className="pill" data-tone={status.tone}>
       <PillIcon tone={status.tone} />
@@ -10,7 +10,7 @@ export function StatusPill({ status }: { status: CallStatus }) {
   );
 }
 
-function PillIcon({ tone }: Pick<CallStatus, "tone">) {
+function PillIcon({ tone }: Pick<CardLabel, "tone">) {
   switch (tone) {
     case "busy":
       return <LoaderCircle size={13} className="spin" aria-hidden="true" />;

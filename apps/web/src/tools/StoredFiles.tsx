@@ -1,7 +1,6 @@
-import { fetchFile } from "holdpoint";
 import { Download } from "lucide-react";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { useServer } from "../api/server";
+import { useClient } from "../api/server";
 import { saveFile } from "../shell/saveFile";
 import { Untrusted } from "../text/Untrusted";
 import { fileNameOf, isPicture, type StoredFile, sizeOf } from "./storedFiles";
@@ -29,7 +28,7 @@ export function StoredFiles({ files, title }: Props) {
 
 /** The key is in a header, which an `img` of the link itself would not send. */
 function Picture({ file, title }: { file: StoredFile; title: string }) {
-  const server = useServer();
+  const client = useClient();
   const frame = useRef<HTMLDivElement>(null);
   const wasSeen = useWasSeen(frame);
   const [shown, setShown] = useState<{ source: string } | { trouble: string }>();
@@ -38,7 +37,7 @@ function Picture({ file, title }: { file: StoredFile; title: string }) {
     if (!wasSeen) return;
     const end = new AbortController();
     let source: string | undefined;
-    fetchFile(url, { ...server, signal: end.signal }).then(
+    client.chats.file(url, { signal: end.signal }).then(
       (bytes) => {
         if (end.signal.aborted) return;
         // One of the kinds above, whatever the response says: an address like this is of the console's own origin.
@@ -52,7 +51,7 @@ function Picture({ file, title }: { file: StoredFile; title: string }) {
       if (source !== undefined) URL.revokeObjectURL(source);
       setShown(undefined);
     };
-  }, [wasSeen, url, mediaType, server]);
+  }, [wasSeen, url, mediaType, client]);
   return (
     <div ref={frame} className="files__picture">
       {shown !== undefined && "source" in shown && (
@@ -88,11 +87,11 @@ function useWasSeen(element: RefObject<Element | null>): boolean {
 }
 
 function Save({ file }: { file: StoredFile }) {
-  const server = useServer();
+  const client = useClient();
   const [state, setState] = useState<"idle" | "reading" | { trouble: string }>("idle");
   const save = () => {
     setState("reading");
-    fetchFile(file.url, server).then(
+    client.chats.file(file.url).then(
       (bytes) => {
         // No kind that a browser would open as a page of this origin.
         saveFile(fileNameOf(file), bytes.slice(0, bytes.size, "application/octet-stream"));

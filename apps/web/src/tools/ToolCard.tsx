@@ -2,7 +2,7 @@ import { type CallLookup, callOf } from "../chat/callRecords";
 import { BrowserRun } from "./BrowserRun";
 import { CallCard } from "./CallCard";
 import { CallProgress } from "./CallProgress";
-import type { AnyToolPart } from "./callState";
+import type { AnyToolPart } from "./callStatus";
 import { cardOf } from "./registry";
 
 interface Props {

@@ -1,7 +1,16 @@
-import { ackOutcomeOf } from "./ackOutcome";
-import type { CallState } from "./callState";
+import type { DynamicToolUIPart, ToolUIPart } from "ai";
+import type { CallStatus } from "holdpoint";
+import { isObject } from "../prompt/isObject";
 
-export type Tone = "quiet" | "busy" | "hold" | "ok" | "bad";
+export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
+
+/** The state of a call in the console: what the package says, or that there is no record of it. */
+export type CardState =
+  | CallStatus
+  /** The server no longer has a record of it, or none that this user may see: `isForeign`. */
+  | { kind: "gone"; isForeign: boolean };
+
+export type Tone = CallStatus["tone"];
 
 /** The label of whatever waits for this user, wherever it is listed. */
 export const WAITING = "Waiting for you";
@@ -9,64 +18,40 @@ export const WAITING = "Waiting for you";
 /** The label of what waits for somebody else. */
 export const WAITING_FOR_OTHERS = "Waiting for approval";
 
-export interface CallStatus {
+export interface CardLabel {
   label: string;
   tone: Tone;
 }
 
-/** The card's label for the state of its call. Whoever has approved waits for others, and nothing waits for them. */
-export function callStatus(state: CallState, hasVoted = false): CallStatus {
-  switch (state.kind) {
-    case "preparing":
-      return { label: "Preparing", tone: "busy" };
-    case "approval-requested":
-      if (hasVoted) return { label: "Waiting for others", tone: "hold" };
-      return state.mayDecide ? { label: WAITING, tone: "hold" } : { label: WAITING_FOR_OTHERS, tone: "hold" };
-    case "prompted":
-      return { label: WAITING, tone: "hold" };
-    case "sending":
-      return { label: "Sending", tone: "busy" };
-    case "retrying":
-      return { label: "Not confirmed", tone: "bad" };
-    case "running":
-      return { label: state.where === "browser" ? "In the browser" : "Running", tone: "busy" };
-    case "ending":
-      return { label: "Finishing", tone: "busy" };
-    case "gone":
-      return { label: state.isForeign ? "Ended" : "Deleted", tone: "quiet" };
-    case "settled":
-      return settled(state);
-  }
+/** The card's label for the state of its call. */
+export function cardLabel(state: CardState): CardLabel {
+  if (state.kind === "gone") return { label: state.isForeign ? "Ended" : "Deleted", tone: "quiet" };
+  return pageOf(state)?.status ?? { label: state.label, tone: state.tone };
 }
 
-function settled({ cause, result, decision }: CallState & { kind: "settled" }): CallStatus {
-  switch (cause) {
-    case "decision":
-      if (decision?.kind === "answer") return { label: "Answered", tone: "ok" };
-      return decision?.kind === "approve" ? { label: "Approved", tone: "ok" } : { label: "Denied", tone: "bad" };
-    case "expired":
-      return { label: "Expired", tone: "bad" };
-    case "stopped":
-      return { label: "Stopped", tone: "quiet" };
-    case "superseded":
-      return { label: "Withdrawn", tone: "quiet" };
-    case "interrupted":
-      return { label: "Outcome unknown", tone: "bad" };
-    case "refused":
-      return { label: "Not run", tone: "bad" };
-    case "ran":
-    case "result":
-    case undefined:
-      if (result.kind === "output") return outputStatus(result.output);
-      return { label: result.kind === "error" ? "Failed" : "Not run", tone: "bad" };
-  }
+/** Why a call ended that was not carried out as asked; `undefined` for one that ran, or that a person decided. */
+export function endingOf(state: CardState): string | undefined {
+  if (state.kind !== "settled") return undefined;
+  const { cause } = state;
+  return cause === undefined || cause === "ran" || cause === "result" || cause === "decision" ? undefined : state.text;
 }
 
-/** Some outputs report a failure as a value. */
-function outputStatus(output: unknown): CallStatus {
-  const ack = ackOutcomeOf(output);
-  if (ack !== undefined) return ack.status;
-  if (typeof output === "object" && output !== null && "success" in output && output.success === false)
-    return { label: "Not done", tone: "bad" };
-  return { label: "Done", tone: "ok" };
+/** What the report of a browser says besides its result. */
+export function noteOf(state: CardState): string | undefined {
+  if (state.kind !== "settled" || state.result.kind !== "output") return undefined;
+  const isReported = state.outcome === "failed" || state.outcome === "expired";
+  return isReported ? state.text : pageOf(state)?.note;
+}
+
+/** A page in the panel: the browser does not say whether a site allowed itself to be framed. */
+function pageOf(state: CallStatus): { status: CardLabel; note: string | undefined } | undefined {
+  if (state.kind !== "settled" || state.outcome !== "done" || state.result.kind !== "output") return undefined;
+  const ack = state.result.output;
+  if (!isObject(ack) || typeof ack.toolCallId !== "string" || !isObject(ack.output)) return undefined;
+  if (ack.output.viewKey === undefined) return undefined;
+  if (ack.output.state === "loaded") return { status: { label: "Opened", tone: "ok" }, note: undefined };
+  return {
+    status: { label: "Opened, not confirmed", tone: "quiet" },
+    note: "The browser does not report whether the site allows embedding. If the panel is empty, use New tab.",
+  };
 }

@@ -3,7 +3,7 @@ import type { LucideIcon } from "lucide-react";
 import type { ComponentType } from "react";
 import type { CallLookup } from "../chat/callRecords";
 import type { Call } from "./CallCard";
-import type { AnyToolPart } from "./callState";
+import type { AnyToolPart } from "./callStatus";
 
 /** What a card's own content gets. */
 export interface CardBodyProps {

@@ -1,13 +1,11 @@
 import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import type { ApprovalId, ServerEvent } from "../protocol.js";
+import type { ApprovalId, ChatId, ServerEvent } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
+import { Chats, type ListedCalls, storedMessages } from "../server/chats.js";
 import { watchEvents } from "../server/events.js";
-import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
-import { fetchStored } from "../server/fetch-messages.js";
 import { asHoldpointError } from "../server/holdpoint-error.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
-import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 import {
   type ChatRecord,
@@ -25,7 +23,7 @@ import {
  */
 export class ChatFollower<UI_MESSAGE extends UIMessage> {
   readonly #session: HoldpointSession<UI_MESSAGE>;
-  readonly #server: LiveChatTransportOptions;
+  readonly #chatId: ChatId;
   readonly #chat: Chat<UI_MESSAGE>;
   readonly #calls: () => ListedCalls | undefined;
   readonly #mayResume: () => boolean;
@@ -35,13 +33,13 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   constructor(options: {
     session: HoldpointSession<UI_MESSAGE>;
-    server: LiveChatTransportOptions;
+    chatId: ChatId;
     chat: Chat<UI_MESSAGE>;
     calls: () => ListedCalls | undefined;
     mayResume: () => boolean;
   }) {
     this.#session = options.session;
-    this.#server = options.server;
+    this.#chatId = options.chatId;
     this.#chat = options.chat;
     this.#calls = options.calls;
     this.#mayResume = options.mayResume;
@@ -52,9 +50,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const abort = new AbortController();
     this.#abort = abort;
     const { reachability } = this.#session.server;
-    const stopEvents = watchEvents({
-      ...this.#server,
-      onConnection: undefined,
+    const stopEvents = watchEvents(this.#session.server.options, {
       onEvent: (event) => {
         if (this.#concerns(event)) void this.refresh();
       },
@@ -105,18 +101,16 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { chatId } = this.#server;
-    const options = { ...this.#server, calls: this.#calls() };
-    const read = <T>(attempt: (signal: AbortSignal) => Promise<T>) =>
-      retryUntilResponse(this.#session.server, attempt, { signal });
+    const { server } = this.#session;
+    const read = <T>(attempt: (signal: AbortSignal) => Promise<T>) => retryUntilResponse(server, attempt, { signal });
     const { requests } = this.#session;
-    const holds = await read((each) => fetchHolds(chatId, { ...options, signal: each }));
+    const holds = await read((each) => new Chats(server).holds(this.#chatId, { calls: this.#calls(), signal: each }));
     if (signal.aborted) return;
     if (JSON.stringify(holds) !== JSON.stringify(this.#session.getState().holds)) this.#session.set({ holds });
     const isOutdated = this.#session.isResuming || hasOutdated(this.#chat.messages, holds);
     const wasIdle = this.#isIdle;
     if (!wasIdle && !isOutdated) return;
-    const stored = await read((each) => fetchStored(chatId, { ...options, signal: each }));
+    const stored = await read((each) => storedMessages(server, this.#chatId, { signal: each }));
     if (signal.aborted) return;
     // A request sent since then may have made this read obsolete, and so may the end of the response that was open: the
     // message that it wrote would be resumed.
@@ -172,14 +166,14 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   /** Approval requests of this chat whose decision is being sent. */
   #undecided({ holds }: ChatRecord): ReadonlySet<ApprovalId> {
-    const decisions = this.#session.decider.getDecisions();
+    const decisions = this.#session.approvals.getDecisions();
     const asked = holds.flatMap(({ approvalId }) => approvalId ?? []);
     return new Set(asked.filter((id) => decisions[id]?.state === "sending" || decisions[id]?.state === "retrying"));
   }
 
   #concerns(event: ServerEvent): boolean {
     if (event.type === "ready" || event.type === "missed") return true;
-    if (event.chatId !== this.#server.chatId) return false;
+    if (event.chatId !== this.#chatId) return false;
     this.#session.isStored = true;
     // An open response already carries what is being written.
     return event.type === "approvals" || this.#isIdle;

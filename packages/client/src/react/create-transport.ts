@@ -1,7 +1,7 @@
 import { type ChatTransport, DefaultChatTransport, type HttpChatTransportInitOptions, type UIMessage } from "ai";
 import { HoldpointError, isWebPage, notHoldpoint } from "../server/holdpoint-error.js";
 import { Server } from "../server/server.js";
-import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import { LiveChatTransport, type LiveSessionOptions } from "../transport/live-chat-transport.js";
 import { withSilenceLimit } from "../transport/silence-limit.js";
 import type { HoldpointMode } from "./use-holdpoint-options.js";
 
@@ -31,7 +31,7 @@ export type WebSocketTransportClass = new <UI_MESSAGE extends UIMessage>(options
 }) => ChatTransport<UI_MESSAGE>;
 
 /** Options for the transports of all modes. */
-export type TransportOptions = LiveChatTransportOptions & { webSocketTransport?: WebSocketTransportClass | undefined };
+export type TransportOptions = LiveSessionOptions & { webSocketTransport?: WebSocketTransportClass | undefined };
 
 /** Creates the transport for a mode. */
 export function createTransport<UI_MESSAGE extends UIMessage>(

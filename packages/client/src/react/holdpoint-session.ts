@@ -1,8 +1,8 @@
 import { type ChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { type AutoSend, sendAutomaticallyWhen } from "../auto-send/send-automatically-when.js";
 import type { ChatHold, Chunk, MessageId, ToolCallId, ToolSpec } from "../protocol.js";
-import { Decider } from "../server/decider.js";
-import { fetchTools } from "../server/fetch-tools.js";
+import { Approvals } from "../server/approvals.js";
+import { createHoldpoint } from "../server/holdpoint.js";
 import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error.js";
 import { Listeners } from "../server/listeners.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
@@ -57,7 +57,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   readonly executor: FrontendToolExecutor;
   /** Set in the adk profile only. */
   readonly autoSend: AutoSend | undefined;
-  readonly decider: Decider;
+  readonly approvals: Approvals;
   readonly server: Server;
   /** Whether the server has this chat. If not, its record is not requested. */
   isStored: boolean;
@@ -84,7 +84,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.#callbacks = callbacks;
     this.isStored = !callbacks.isNew();
     this.server = new Server(options);
-    this.decider = new Decider(options);
+    this.approvals = new Approvals(this.server);
     const transport = createTransport<UI_MESSAGE>(mode, {
       ...options,
       fetch: async (input, init) => {
@@ -289,14 +289,14 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     const asked = this.#messages.findLast(({ role }) => role === "user");
     if (asked !== undefined && this.#sent.has(asked.id)) return true;
     const approvalId = this.#state.holds?.find((hold) => hold.toolCallId === toolCallId)?.approvalId;
-    return approvalId !== undefined && this.decider.getDecisions()[approvalId]?.state === "in-force";
+    return approvalId !== undefined && this.approvals.getDecisions()[approvalId]?.state === "in-force";
   }
 
   async #loadTools(signal: AbortSignal): Promise<void> {
     try {
       const tools = await retryUntilResponse(
         this.server,
-        (attempt) => fetchTools({ ...this.#options, signal: attempt }),
+        (attempt) => createHoldpoint(this.server.options).tools({ chatId: this.#options.chatId, signal: attempt }),
         { signal },
       );
       this.executor.setTools(tools);

@@ -1,13 +1,12 @@
-import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import type { ApprovalId, ApprovalRecord, PendingApproval } from "../protocol.js";
-import type { ApprovalDecision } from "../server/approval-decision.js";
-import { asShown } from "../server/as-shown.js";
-import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
-import { fetchApprovalRecord } from "../server/fetch-approval.js";
+import { type ApprovalDecision, asShown } from "../server/approval-decision.js";
+import type { DecisionProgress, SettledDecision } from "../server/decisions.js";
 import { followRecord } from "../server/follow-record.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
-import type { ServerOptions } from "../server/server-options.js";
-import { useServerOptions } from "./use-server-options.js";
+import { Server } from "../server/server.js";
+import { useClient } from "./use-client.js";
 
 /** One approval request, live, until its call has an outcome. */
 export type UseApprovalHelpers = {
@@ -31,10 +30,10 @@ type Known = { of: unknown; record?: ApprovalRecord; isOpen?: boolean; error?: H
  * One approval request by its id, and what has become of it: it need not be in any list. Nothing is read for
  * `undefined`.
  */
-export function useApproval(approvalId: ApprovalId | undefined, options: ServerOptions = {}): UseApprovalHelpers {
-  const server = useServerOptions(options);
-  const decider = useMemo(() => new Decider(server), [server]);
-  const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
+export function useApproval(approvalId: ApprovalId | undefined, options: ClientOrOptions = {}): UseApprovalHelpers {
+  const client = useClient(options);
+  const { subscribe, getDecisions } = client.approvals;
+  const decisions = useSyncExternalStore(subscribe, getDecisions, getDecisions);
   const [known, setKnown] = useState<Known>({ of: undefined });
   const progress = approvalId === undefined ? undefined : decisions[approvalId];
   const isAnswered = progress?.state === "in-force" || progress?.state === "voted" || progress?.state === "refused";
@@ -44,8 +43,8 @@ export function useApproval(approvalId: ApprovalId | undefined, options: ServerO
     if (approvalId === undefined) return;
     const of = approvalId;
     let chatId: string | undefined;
-    const following = followRecord<ApprovalRecord>(server, {
-      read: (signal) => fetchApprovalRecord(approvalId, { ...server, signal }),
+    const following = followRecord<ApprovalRecord>(new Server(client.options), {
+      read: (signal) => client.approvals.record(approvalId, { signal }),
       // Before it is read, any request may be this one.
       isTouchedBy: (event) => "chatId" in event && (chatId === undefined || event.chatId === chatId),
       onValue: (record) => {
@@ -61,7 +60,7 @@ export function useApproval(approvalId: ApprovalId | undefined, options: ServerO
     });
     following.refresh();
     return following.stop;
-  }, [approvalId, server, isAnswered]);
+  }, [approvalId, client, isAnswered]);
 
   const current = approvalId !== undefined && known.of === approvalId ? known : undefined;
   return {
@@ -72,7 +71,7 @@ export function useApproval(approvalId: ApprovalId | undefined, options: ServerO
     decide: (decision) =>
       approvalId === undefined
         ? Promise.reject(new TypeError("There is no approval request to decide."))
-        : decider.decide(approvalId, asShown(current?.record?.approval, decision)),
+        : client.approvals.decide(approvalId, asShown(current?.record?.approval, decision)),
     progress,
   };
 }

@@ -1,17 +1,16 @@
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 import type { ApprovalId, PendingApproval } from "../protocol.js";
-import type { ApprovalDecision } from "../server/approval-decision.js";
+import { type ApprovalDecision, asShown } from "../server/approval-decision.js";
 import { ApprovalsFeed } from "../server/approvals-feed.js";
 import type { ApprovalsFilter } from "../server/approvals-filter.js";
-import { asShown } from "../server/as-shown.js";
-import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
+import type { DecisionProgress, SettledDecision } from "../server/decisions.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import { reachabilityOf } from "../server/reachability.js";
-import type { ServerOptions } from "../server/server-options.js";
-import { useServerOptions } from "./use-server-options.js";
+import { useClient } from "./use-client.js";
 
 /** Options of {@link useApprovals}. */
-export type UseApprovalsOptions = ServerOptions & {
+export type UseApprovalsOptions = ClientOrOptions & {
   /** Which approval requests. Default: all. */
   filter?: ApprovalsFilter | undefined;
   /** How many are loaded at first and with every `loadMore`, up to 1,000. Default: 100. */
@@ -47,31 +46,29 @@ export type UseApprovalsHelpers = {
  * and go.
  */
 export function useApprovals(options: UseApprovalsOptions = {}): UseApprovalsHelpers {
-  const server = useServerOptions(options);
+  const client = useClient(options);
   const { pageSize = 100, filter = {} } = options;
   const { tool, chat, requestedBy, q } = filter;
-  const { decider, reachability } = useMemo(
-    () => ({ decider: new Decider(server), reachability: reachabilityOf(server) }),
-    [server],
-  );
+  const reachability = useMemo(() => reachabilityOf(client.options), [client]);
   const feed = useMemo(
-    () => new ApprovalsFeed(server, { tool, chat, requestedBy, q }, pageSize),
-    [server, tool, chat, requestedBy, q, pageSize],
+    () => new ApprovalsFeed(client.options, { tool, chat, requestedBy, q }, pageSize),
+    [client, tool, chat, requestedBy, q, pageSize],
   );
-  const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
+  const { subscribe, getDecisions } = client.approvals;
+  const decisions = useSyncExternalStore(subscribe, getDecisions, getDecisions);
   const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
   const known = useSyncExternalStore(feed.subscribe, feed.getState, feed.getState);
 
   const decide = useCallback(
     async (approvalId: ApprovalId, decision: ApprovalDecision) => {
       const shown = feed.getState().approvals?.find((approval) => approval.approvalId === approvalId);
-      const settled = await decider.decide(approvalId, asShown(shown, decision));
+      const settled = await client.approvals.decide(approvalId, asShown(shown, decision));
       // The event will remove it too; until then the caller must not see the request again.
       if (settled.state === "in-force") feed.remove(approvalId);
       if (settled.state === "voted") feed.refresh(approvalId);
       return settled;
     },
-    [decider, feed],
+    [client, feed],
   );
   const { approvals, hasMore, isLoadingMore, error, isFollowing, lostAt } = known;
   const isConnected = isFollowing && state === "connected";

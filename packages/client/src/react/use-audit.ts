@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import type { AuditLine } from "../protocol.js";
-import { type AuditFilter, auditPath, readAuditPage } from "../server/fetch-audit.js";
+import { type AuditFilter, auditPath, readAuditPage } from "../server/audit.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
 import { asHoldpointError, type HoldpointError, requestFailure } from "../server/holdpoint-error.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
-import type { ServerOptions } from "../server/server-options.js";
-import { useServerOptions } from "./use-server-options.js";
+import { useClient } from "./use-client.js";
 
 /** Options of {@link useAudit}. */
-export type UseAuditOptions = ServerOptions & {
+export type UseAuditOptions = ClientOrOptions & {
   /** Which lines. Default: all that this user may see. */
   filter?: AuditFilter | undefined;
   /** How many lines are loaded at first and with every `loadMore`, up to 1,000. Default: 100. */
@@ -34,7 +34,7 @@ type Loaded = { lines: AuditLine[] | undefined; next: string | undefined };
 
 /** The record of all calls, or of those that a filter names. It is read when it is asked for, and not followed. */
 export function useAudit(options: UseAuditOptions = {}): UseAuditHelpers {
-  const server = useServerOptions(options);
+  const client = useClient(options);
   const { pageSize = 100, filter = {} } = options;
   const first = auditPath(filter, Math.min(1_000, Math.max(1, pageSize)));
   const [{ lines, next }, setLoaded] = useState<Loaded>({ lines: undefined, next: undefined });
@@ -51,7 +51,7 @@ export function useAudit(options: UseAuditOptions = {}): UseAuditHelpers {
       const { signal } = abort;
       setIsLoading(true);
       try {
-        const requests = new Server(server);
+        const requests = new Server(client.options);
         const page = await retryUntilResponse(requests, (limited) => readAuditPage(requests, path, limited), {
           signal,
           onRetry: (failure) => signal.aborted || setError(failure),
@@ -64,7 +64,7 @@ export function useAudit(options: UseAuditOptions = {}): UseAuditHelpers {
       }
       if (!signal.aborted) setIsLoading(false);
     },
-    [server],
+    [client],
   );
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a refresh reads again from the beginning

@@ -1,11 +1,10 @@
 import { useSyncExternalStore } from "react";
 import type { ChatSummary } from "../protocol.js";
-import { fetchChats } from "../server/fetch-chats.js";
 import { Followed } from "../server/followed.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import { perServer } from "../server/per-server.js";
-import type { ServerOptions } from "../server/server-options.js";
-import { useServerOptions } from "./use-server-options.js";
+import { useClient } from "./use-client.js";
 
 /** The user's chats, live. */
 export type UseChatsHelpers = {
@@ -17,11 +16,18 @@ export type UseChatsHelpers = {
   refresh: () => void;
 };
 
-const chatsOf = perServer((options) => new Followed(options, fetchChats, () => true));
+const chatsOf = perServer(
+  (options) =>
+    new Followed(
+      options,
+      (client, signal) => client.chats.list({ signal }),
+      () => true,
+    ),
+);
 
 /** The user's chats, kept current. All components of a page share one list for a server and key. */
-export function useChats(options: ServerOptions = {}): UseChatsHelpers {
-  const chats = chatsOf(useServerOptions(options));
+export function useChats(options: ClientOrOptions = {}): UseChatsHelpers {
+  const chats = chatsOf(useClient(options).options);
   const { value, error } = useSyncExternalStore(chats.subscribe, chats.getState, chats.getState);
   return { chats: value, error, refresh: chats.refresh };
 }

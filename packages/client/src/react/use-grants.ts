@@ -1,11 +1,10 @@
 import { useCallback, useSyncExternalStore } from "react";
 import type { Grant, GrantId } from "../protocol.js";
 import { Followed } from "../server/followed.js";
-import { fetchGrants, revokeGrant } from "../server/grants.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import { perServer } from "../server/per-server.js";
-import type { ServerOptions } from "../server/server-options.js";
-import { useServerOptions } from "./use-server-options.js";
+import { useClient } from "./use-client.js";
 
 /** The user's grants. */
 export type UseGrantsHelpers = {
@@ -20,22 +19,29 @@ export type UseGrantsHelpers = {
 };
 
 // A grant is made with a decision, and that is an event. A use is not: it is counted when the list is read again.
-const grantsOf = perServer((options) => new Followed(options, fetchGrants, ({ type }) => type === "approvals"));
+const grantsOf = perServer(
+  (options) =>
+    new Followed(
+      options,
+      (client, signal) => client.grants.list({ signal }),
+      ({ type }) => type === "approvals",
+    ),
+);
 
 /** What runs without a question, and the way to end that. All components of a page share one list for a server and key. */
-export function useGrants(options: ServerOptions = {}): UseGrantsHelpers {
-  const server = useServerOptions(options);
-  const grants = grantsOf(server);
+export function useGrants(options: ClientOrOptions = {}): UseGrantsHelpers {
+  const client = useClient(options);
+  const grants = grantsOf(client.options);
   const { value, error } = useSyncExternalStore(grants.subscribe, grants.getState, grants.getState);
   const revoke = useCallback(
     async (id: GrantId) => {
       try {
-        await revokeGrant(id, server);
+        await client.grants.revoke(id);
       } finally {
         grants.refresh();
       }
     },
-    [server, grants],
+    [client, grants],
   );
   return { grants: value, error, revoke, refresh: grants.refresh };
 }

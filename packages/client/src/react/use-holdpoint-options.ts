@@ -1,28 +1,26 @@
 import type { ChatInit, UIMessage } from "ai";
 import type { ChatId, Chunk } from "../protocol.js";
-import type { ListedCalls } from "../server/fetch-holds.js";
+import type { ListedCalls } from "../server/chats.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
-import type { ServerOptions } from "../server/server-options.js";
 import type { ToolHandlersOf } from "../tools/tool-handler.js";
-import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import type { LiveOptions } from "../transport/live-chat-transport.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
 
 /**
- * The endpoint a chat uses. `sse`: `POST /stream`. `live`: the WebSocket `/live`. `ai-sdk`: `POST /api/chat`, like a
- * stock `useChat`. `ai-sdk-ws`: the WebSocket `/api/chat/ws` of `ai` 7.
+ * The endpoint a chat uses. `ai-sdk`: `POST /api/chat`, like a stock `useChat`. `ai-sdk-ws`: the WebSocket `/api/chat/ws`
+ * of `ai` 7. `live`: the WebSocket `/live`. `sse`: `POST /stream`.
  */
-export type HoldpointMode = "sse" | "live" | "ai-sdk" | "ai-sdk-ws";
+export type HoldpointMode = "ai-sdk" | "ai-sdk-ws" | "live" | "sse";
 
 /** Settings of the live transport. */
-export type LiveSettings = Pick<
-  LiveChatTransportOptions,
-  "text" | "answerTimeoutMs" | "maxAttempts" | "pingIntervalMs"
->;
+export type LiveSettings = Pick<LiveOptions, "text" | "answerTimeoutMs" | "maxAttempts" | "pingIntervalMs">;
 
 /** The mode, and what it needs. */
 export type ModeOptions =
   | {
-      mode: Exclude<HoldpointMode, "ai-sdk-ws">;
+      /** Default: `ai-sdk`. */
+      mode?: Exclude<HoldpointMode, "ai-sdk-ws"> | undefined;
       webSocketTransport?: WebSocketTransportClass | undefined;
     }
   | {
@@ -36,12 +34,12 @@ export type ModeOptions =
  * header starts a new session; everything else may change on every render, functions included.
  */
 export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = ModeOptions &
-  ServerOptions &
+  ClientOrOptions &
   Pick<ChatInit<UI_MESSAGE>, "onFinish" | "onData"> & {
     /** The chat's id. */
     id: ChatId;
     /**
-     * The first messages, such as those of `fetchMessages`. An empty list means that the chat is new: nothing is read
+     * The first messages, such as those of `chats.messages`. An empty list means that the chat is new: nothing is read
      * until something is sent.
      */
     messages?: UI_MESSAGE[] | undefined;
@@ -69,7 +67,7 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Mode
     /** Called with every chunk from the server, for an inspector. */
     onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
     /** The WebSocket class for `live` and `ai-sdk-ws`. */
-    webSocket?: LiveChatTransportOptions["webSocket"];
+    webSocket?: LiveOptions["webSocket"];
     /** More settings of the live transport. */
     live?: LiveSettings | undefined;
   };

@@ -1,19 +1,21 @@
 import { Chat, type UseChatHelpers, useChat } from "@ai-sdk/react";
 import type { ChatTransport, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
+import type { CallStatus } from "../calls/call-status.js";
 import type { ApprovalId, ChatHold, MessageId, ToolCallId, ToolSpec } from "../protocol.js";
-import type { DecisionProgress } from "../server/decider.js";
+import type { DecisionProgress } from "../server/decisions.js";
 import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error.js";
 import type { ServerStatus } from "../server/reachability.js";
 import { withEditedInputs } from "../tools/edited-inputs.js";
 import type { ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
-import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import type { LiveSessionOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { ChatFollower } from "./chat-follower.js";
 import { type HistoryStatus, HoldpointSession } from "./holdpoint-session.js";
+import { useCallStatus } from "./use-call-status.js";
+import { useClient } from "./use-client.js";
 import type { LiveSettings, UseHoldpointOptions } from "./use-holdpoint-options.js";
-import { useServerOptions } from "./use-server-options.js";
 import { type SubmissionHelpers, useSubmissions } from "./use-submissions.js";
 import { type TurnControls, useTurn } from "./use-turn.js";
 
@@ -60,6 +62,8 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = Omit
     toolRuns: Readonly<Record<ToolCallId, ToolProgress>>;
     /** Runs a frontend call again. */
     retryTool: (toolCallId: ToolCallId) => Promise<void>;
+    /** What is going on with a call of this chat, by all that the hook knows of it. */
+    callStatus: (toolCallId: ToolCallId) => CallStatus;
   };
 
 /**
@@ -69,21 +73,21 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = Omit
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   options: UseHoldpointOptions<UI_MESSAGE>,
 ): UseHoldpointHelpers<UI_MESSAGE> {
-  const { mode, id: chatId } = options;
+  const { mode = "ai-sdk", id: chatId } = options;
   const latest = useRef(options);
   latest.current = options;
-  const stable = useServerOptions(options);
+  const client = useClient(options);
   // An inline object is new on every render: only a change in content creates a new session.
   const live = JSON.stringify(options.live ?? {});
   const server = useMemo(
-    (): LiveChatTransportOptions => ({
+    (): LiveSessionOptions => ({
       ...(JSON.parse(live) as LiveSettings),
-      ...stable,
+      ...client.options,
       chatId,
       // A class may be inline too. A session keeps the one that it began with.
       webSocket: latest.current.webSocket,
     }),
-    [stable, live, chatId],
+    [client, live, chatId],
   );
   const session = useMemo(
     () =>
@@ -101,8 +105,8 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   );
   const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
   const { connection, tools, toolRuns, holds, history, unsent, stopping, unread, editedInputs } = state;
-  const { decider } = session;
-  const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
+  const { approvals } = session;
+  const decisions = useSyncExternalStore(approvals.subscribe, approvals.getDecisions, approvals.getDecisions);
   const { subscribe, getStatus } = session.server.reachability;
   const serverStatus = useSyncExternalStore(subscribe, getStatus, getStatus);
   // Must precede the effect that stops the response: the transport is closed by then, so the turn continues.
@@ -112,8 +116,8 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   sessionRef.current = session;
   // Another key is another user, who must not see what this one was shown: the chat starts empty, and the history that
   // the key may read is loaded. Neither are the given messages theirs.
-  const first = useRef({ chatId, stable });
-  if (first.current.chatId !== chatId) first.current = { chatId, stable };
+  const first = useRef({ chatId, client });
+  if (first.current.chatId !== chatId) first.current = { chatId, client };
   // What is rendered lags behind the chat, whose messages and status may have changed since. Nothing may be decided by,
   // or merged into, what was rendered last: the chat itself is what the rest of the hook reads.
   const current = useMemo(
@@ -123,12 +127,12 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
         transport: transportOf(() => sessionRef.current),
         sendAutomaticallyWhen: (state) => sessionRef.current.shouldSend(state),
         ...(latest.current.messages !== undefined &&
-          first.current.stable === stable && { messages: latest.current.messages }),
+          first.current.client === client && { messages: latest.current.messages }),
         onError: (error) => latest.current.onError?.(asHoldpointError(error, "turn-failed")),
         onFinish: (event) => latest.current.onFinish?.(event),
         onData: (part) => latest.current.onData?.(part),
       }),
-    [chatId, stable],
+    [chatId, client],
   );
   useEffect(() => () => void current.stop(), [current]);
   const chat = useChat<UI_MESSAGE>({
@@ -155,12 +159,12 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     () =>
       new ChatFollower<UI_MESSAGE>({
         session,
-        server,
+        chatId,
         chat: current,
         calls: () => latest.current.calls,
         mayResume: () => latest.current.resume ?? true,
       }),
-    [session, server, current],
+    [session, chatId, current],
   );
   useEffect(() => follower.start(), [follower]);
   useEffect(() => {
@@ -179,11 +183,12 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   }, [session, isIdle, unread, resumeStream]);
 
   const submissions = useSubmissions({ chat: current, session, follower });
-  const turn = useTurn({ chat: current, session, follower, server });
+  const turn = useTurn({ chat: current, session, follower, chatId });
   const error = useMemo(() => chat.error && asHoldpointError(chat.error, "turn-failed"), [chat.error]);
   const pendingApprovals = useMemo(() => (holds ?? []).filter(isPending), [holds]);
   const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
+  const statusOf = useCallStatus({ messages, holds, decisions, toolRuns, tools });
   return {
     ...chat,
     messages,
@@ -203,6 +208,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     toolRuns,
     toolErrors,
     retryTool,
+    callStatus: statusOf,
   };
 }
 

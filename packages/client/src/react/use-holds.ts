@@ -1,9 +1,10 @@
 import { useEffect, useState } from "react";
 import type { ChatHold, ChatId } from "../protocol.js";
-import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
+import type { ListedCalls } from "../server/chats.js";
 import { followRecord } from "../server/follow-record.js";
-import type { ServerOptions } from "../server/server-options.js";
-import { useServerOptions } from "./use-server-options.js";
+import type { ClientOrOptions } from "../server/holdpoint.js";
+import { Server } from "../server/server.js";
+import { useClient } from "./use-client.js";
 
 /**
  * The holds of a chat with their decisions and outcomes, kept current: what became of an approval request that left the
@@ -11,16 +12,16 @@ import { useServerOptions } from "./use-server-options.js";
  */
 export function useHolds(
   chatId: ChatId | undefined,
-  options: ServerOptions & { calls?: ListedCalls | undefined } = {},
+  options: ClientOrOptions & { calls?: ListedCalls | undefined } = {},
 ): ChatHold[] | undefined {
-  const server = useServerOptions(options);
+  const client = useClient(options);
   const { calls } = options;
   const [read, setRead] = useState<{ of: unknown; holds: ChatHold[] }>();
 
   useEffect(() => {
     if (chatId === undefined) return;
-    const following = followRecord<ChatHold[]>(server, {
-      read: (signal) => fetchHolds(chatId, { ...server, calls, signal }),
+    const following = followRecord<ChatHold[]>(new Server(client.options), {
+      read: (signal) => client.chats.holds(chatId, { calls, signal }),
       isTouchedBy: (event) => "chatId" in event && event.chatId === chatId,
       onValue: (holds) => setRead({ of: `${chatId} ${calls}`, holds }),
     });
@@ -29,7 +30,7 @@ export function useHolds(
       following.stop();
       setRead(undefined);
     };
-  }, [chatId, calls, server]);
+  }, [chatId, calls, client]);
 
   return read?.of === `${chatId} ${calls}` ? read.holds : undefined;
 }

@@ -3,7 +3,7 @@ import type { UIMessage } from "ai";
 import { useMemo } from "react";
 import type { ApprovalId, ToolCallId } from "../protocol.js";
 import type { ApprovalDecision } from "../server/approval-decision.js";
-import type { SettledDecision } from "../server/decider.js";
+import type { SettledDecision } from "../server/decisions.js";
 import { toolPartsOf } from "../tools/tool-part.js";
 import type { ChatFollower } from "./chat-follower.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
@@ -36,7 +36,7 @@ export function useSubmissions<UI_MESSAGE extends UIMessage>({
 }): SubmissionHelpers<UI_MESSAGE> {
   return useMemo(() => {
     const decide = async (id: ApprovalId, decision: ApprovalDecision) => {
-      const settled = await session.decider.decide(id, decision);
+      const settled = await session.approvals.decide(id, decision);
       if (settled.state === "in-force") {
         // A live connection delivers the continuation. Elsewhere the SDK requests it now, once nothing is left to
         // decide.

@@ -1,11 +1,11 @@
 import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useMemo } from "react";
+import type { ChatId } from "../protocol.js";
+import { Chats } from "../server/chats.js";
 import { asHoldpointError, requestFailure } from "../server/holdpoint-error.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
-import { stopChat } from "../server/stop-chat.js";
 import { withTimeLimit } from "../server/time-limit.js";
-import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { ChatFollower } from "./chat-follower.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 
@@ -32,12 +32,12 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
   chat,
   session,
   follower,
-  server,
+  chatId,
 }: {
   chat: Chat<UI_MESSAGE>;
   session: HoldpointSession<UI_MESSAGE>;
   follower: ChatFollower<UI_MESSAGE>;
-  server: LiveChatTransportOptions;
+  chatId: ChatId;
 }): TurnControls {
   return useMemo(() => {
     const stop = async () => {
@@ -45,7 +45,7 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
       try {
         const { signal } = new AbortController();
         await withTimeLimit(STOP_MS, signal, (limited) =>
-          retryUntilResponse(session.server, (each) => stopChat(server.chatId, { ...server, signal: each }), {
+          retryUntilResponse(session.server, (each) => new Chats(session.server).stop(chatId, { signal: each }), {
             signal: limited,
           }),
         );
@@ -75,5 +75,5 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
       else if (chat.status === "error") await chat.regenerate();
     };
     return { stop, resend, retry };
-  }, [chat, session, follower, server]);
+  }, [chat, session, follower, chatId]);
 }

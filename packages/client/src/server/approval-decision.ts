@@ -1,4 +1,4 @@
-import type { DecisionKind, Remember } from "../protocol.js";
+import type { DecisionKind, PendingApproval, Remember } from "../protocol.js";
 
 /** Any JSON value. `undefined` is none: it would be left out of the request. */
 type Json = NonNullable<unknown> | null;
@@ -34,4 +34,10 @@ export function kindOf({ approved, input }: ApprovalDecision): DecisionKind {
   if (approved === undefined) return "answer";
   if (!approved) return "deny";
   return input === undefined ? "approve" : "edit";
+}
+
+/** Binds a decision to the input that was shown: if the call would run with another one, the server refuses it. */
+export function asShown(shown: PendingApproval | undefined, decision: ApprovalDecision): ApprovalDecision {
+  const inputSha256 = decision.inputSha256 ?? shown?.inputSha256;
+  return inputSha256 === undefined ? decision : { ...decision, inputSha256 };
 }

@@ -3,10 +3,10 @@ import { type ApprovalsFilter, approvalsPath, withChat } from "./approvals-filte
 import { watchEvents } from "./events.js";
 import { asHoldpointError, type HoldpointError, requestFailure } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
+import type { HoldpointOptions } from "./options.js";
 import { type ListPage, MAX_PAGES, readPage, readPages } from "./read-pages.js";
 import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";
-import type { ServerOptions } from "./server-options.js";
 
 /** What is known of the inbox. */
 export type ApprovalsState = {
@@ -45,7 +45,6 @@ type Wanted = { whole: boolean; chats: Set<ChatId>; more: boolean };
  * a lost connection everything that is loaded is read again.
  */
 export class ApprovalsFeed {
-  readonly #options: ServerOptions;
   readonly #server: Server;
   readonly #filter: ApprovalsFilter;
   readonly #pageSize: number;
@@ -56,8 +55,7 @@ export class ApprovalsFeed {
   #stop: (() => void) | undefined;
   #want: ((change: (wanted: Wanted) => void) => void) | undefined;
 
-  constructor(options: ServerOptions, filter: ApprovalsFilter, pageSize: number) {
-    this.#options = options;
+  constructor(options: HoldpointOptions, filter: ApprovalsFilter, pageSize: number) {
     this.#server = new Server(options);
     this.#filter = filter;
     this.#pageSize = Math.min(MAX_LIMIT, Math.max(1, pageSize));
@@ -129,8 +127,7 @@ export class ApprovalsFeed {
       change(wanted);
       void work();
     };
-    const stopEvents = watchEvents({
-      ...this.#options,
+    const stopEvents = watchEvents(this.#server.options, {
       onError,
       onConnection: (isFollowing) => {
         if (!signal.aborted)

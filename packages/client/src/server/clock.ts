@@ -1,5 +1,4 @@
 import { perServer } from "./per-server.js";
-import type { ServerOptions } from "./server-options.js";
 
 /** The `date` header has whole seconds, and a response takes a while: smaller differences are ignored. */
 const TOLERATED_MS = 2_000;
@@ -24,11 +23,3 @@ export class Clock {
 
 /** A page's shared clock of a server. */
 export const clockOf = perServer(() => new Clock());
-
-/**
- * The current time by the server's clock, in milliseconds since the epoch: for a countdown to `expiresAt`. It is learned
- * from the responses, and this machine's time until then.
- */
-export function serverNow(options: ServerOptions = {}): number {
-  return clockOf(options).now();
-}

@@ -2,10 +2,10 @@ import type { ServerEvent } from "../protocol.js";
 import { Backoff } from "./backoff.js";
 import type { EventsListener } from "./events.js";
 import { asHoldpointError, requestFailure } from "./holdpoint-error.js";
+import type { HoldpointOptions } from "./options.js";
 import { reachabilityOf } from "./reachability.js";
 import { readEventStream } from "./read-event-stream.js";
 import { Server } from "./server.js";
-import type { ServerOptions } from "./server-options.js";
 import { SILENCE_REASON, watchSilence } from "./silence.js";
 import { type StreamNews, TabLeader, type TabLeaderOptions } from "./tab-leader.js";
 import { browserTabs, sharedName, type Tabs } from "./tabs.js";
@@ -15,7 +15,7 @@ import { browserTabs, sharedName, type Tabs } from "./tabs.js";
  * passes the events on to the others.
  */
 export class EventStream {
-  readonly #options: () => ServerOptions;
+  readonly #options: () => HoldpointOptions;
   readonly #tabs: () => Tabs | undefined;
   readonly #limits: Pick<TabLeaderOptions, "checkMs" | "answerMs">;
   readonly #listeners = new Set<EventsListener>();
@@ -25,7 +25,7 @@ export class EventStream {
   #wake: AbortController | undefined;
 
   constructor(
-    options: () => ServerOptions,
+    options: () => HoldpointOptions,
     tabs: () => Tabs | undefined = browserTabs,
     limits: Pick<TabLeaderOptions, "checkMs" | "answerMs"> = {},
   ) {

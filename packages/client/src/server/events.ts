@@ -1,9 +1,9 @@
 import type { ServerEvent } from "../protocol.js";
 import { EventStream } from "./event-stream.js";
 import type { HoldpointError } from "./holdpoint-error.js";
+import type { HoldpointOptions } from "./options.js";
 import { perServer } from "./per-server.js";
 import { reachabilityOf } from "./reachability.js";
-import type { ServerOptions } from "./server-options.js";
 
 /** Callbacks for the server's events. */
 export type EventsListener = {
@@ -29,12 +29,7 @@ const eventStreamOf = perServer((options) => new EventStream(options));
  * Follows `GET /api/events` until the returned function is called. All tabs of the browser share one connection per
  * server and key, which reconnects with backoff.
  */
-export function watchEvents({
-  onEvent,
-  onConnection,
-  onError,
-  ...options
-}: ServerOptions & EventsListener): () => void {
+export function watchEvents(options: HoldpointOptions, { onEvent, onConnection, onError }: EventsListener): () => void {
   if (typeof options.events !== "object") {
     return eventStreamOf(options).subscribe({ onEvent, onConnection, onError });
   }

@@ -2,8 +2,7 @@ import type { ServerEvent } from "../protocol.js";
 import { watchEvents } from "./events.js";
 import { asHoldpointError, type HoldpointError, requestFailure } from "./holdpoint-error.js";
 import { retryUntilResponse } from "./retry-until-response.js";
-import { Server } from "./server.js";
-import type { ServerOptions } from "./server-options.js";
+import type { Server } from "./server.js";
 
 /** What to follow, and whom to tell. */
 export type RecordListener<T> = {
@@ -21,10 +20,9 @@ export type RecordListener<T> = {
  * stopped.
  */
 export function followRecord<T>(
-  options: ServerOptions,
+  server: Server,
   listener: RecordListener<T>,
 ): { refresh: () => void; stop: () => void } {
-  const server = new Server(options);
   const abort = new AbortController();
   let isReading = false;
   let isStale = false;
@@ -47,8 +45,7 @@ export function followRecord<T>(
     }
     isReading = false;
   };
-  const stopEvents = watchEvents({
-    ...options,
+  const stopEvents = watchEvents(server.options, {
     onConnection: listener.onConnection,
     onError,
     onEvent: (event) => {

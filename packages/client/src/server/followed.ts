@@ -1,8 +1,10 @@
 import type { ServerEvent } from "../protocol.js";
 import { followRecord } from "./follow-record.js";
+import { createHoldpoint, type Holdpoint } from "./holdpoint.js";
 import type { HoldpointError } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
-import type { ServerOptions } from "./server-options.js";
+import type { HoldpointOptions } from "./options.js";
+import { Server } from "./server.js";
 
 /** Something that was read from the server. */
 export type FollowedState<T> = {
@@ -14,16 +16,16 @@ export type FollowedState<T> = {
 
 /** A value of the server, kept current for all that use it: one read, however many there are. */
 export class Followed<T> {
-  readonly #options: () => ServerOptions;
-  readonly #read: (options: ServerOptions & { signal: AbortSignal }) => Promise<T>;
+  readonly #options: () => HoldpointOptions;
+  readonly #read: (client: Holdpoint, signal: AbortSignal) => Promise<T>;
   readonly #isTouchedBy: (event: ServerEvent) => boolean;
   readonly #listeners = new Listeners();
   #state: FollowedState<T> = { value: undefined, error: undefined };
   #following: ReturnType<typeof followRecord> | undefined;
 
   constructor(
-    options: () => ServerOptions,
-    read: (options: ServerOptions & { signal: AbortSignal }) => Promise<T>,
+    options: () => HoldpointOptions,
+    read: (client: Holdpoint, signal: AbortSignal) => Promise<T>,
     isTouchedBy: (event: ServerEvent) => boolean,
   ) {
     this.#options = options;
@@ -53,8 +55,8 @@ export class Followed<T> {
   readonly refresh = (): void => this.#following?.refresh();
 
   #follow() {
-    return followRecord<T>(this.#options(), {
-      read: (signal) => this.#read({ ...this.#options(), signal }),
+    return followRecord<T>(new Server(this.#options()), {
+      read: (signal) => this.#read(createHoldpoint(this.#options()), signal),
       isTouchedBy: this.#isTouchedBy,
       onValue: (value) => this.#set({ value, error: undefined }),
       onError: (error) => this.#set({ value: this.#state.value, error }),

@@ -1,20 +1,22 @@
 import type { Grant, GrantId } from "../protocol.js";
 import { readPages } from "./read-pages.js";
-import { Server } from "./server.js";
-import type { ServerOptions } from "./server-options.js";
+import type { RequestOptions, Server } from "./server.js";
 
-/** The grants that this user made, or that cover their chats; for an admin, all. */
-export async function fetchGrants(
-  options: ServerOptions & { signal?: AbortSignal | undefined } = {},
-): Promise<Grant[]> {
-  return await readPages<Grant>(new Server(options), "/api/grants", options.signal);
-}
+/** What runs without a question, because a person has said so. */
+export class Grants {
+  readonly #server: Server;
 
-/** Revokes a grant. Nothing runs on it once this has resolved. */
-export async function revokeGrant(
-  id: GrantId,
-  options: ServerOptions & { signal?: AbortSignal | undefined } = {},
-): Promise<void> {
-  const path = `/api/grants/${encodeURIComponent(id)}`;
-  await new Server(options).request(path, { method: "DELETE", signal: options.signal });
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** The grants that this user made, or that cover their chats; for an admin, all. */
+  async list({ signal }: RequestOptions = {}): Promise<Grant[]> {
+    return await readPages<Grant>(this.#server, "/api/grants", signal);
+  }
+
+  /** Revokes a grant. Nothing runs on it once this has resolved. */
+  async revoke(id: GrantId, { signal }: RequestOptions = {}): Promise<void> {
+    await this.#server.request(`/api/grants/${encodeURIComponent(id)}`, { method: "DELETE", signal });
+  }
 }

@@ -1,5 +1,4 @@
-import { identityOf } from "./request-settings.js";
-import type { ServerOptions } from "./server-options.js";
+import { type HoldpointOptions, identityOf } from "./options.js";
 
 /** More than any page uses. A server that renders for its users would otherwise keep the keys of all of them. */
 const MAX_KEPT = 100;
@@ -8,8 +7,8 @@ const MAX_KEPT = 100;
  * Creates a function that returns a page's single instance for a server and key, so that two hooks, or a chat and the
  * inbox, share state. Functions among the options make no difference: the instance uses the latest.
  */
-export function perServer<T>(make: (latest: () => ServerOptions) => T): (options: ServerOptions) => T {
-  const made = new Map<string, { one: T; latest: ServerOptions }>();
+export function perServer<T>(make: (latest: () => HoldpointOptions) => T): (options: HoldpointOptions) => T {
+  const made = new Map<string, { one: T; latest: HoldpointOptions }>();
   return (options) => {
     const identity = identityOf(options);
     const known = made.get(identity);
@@ -20,7 +19,7 @@ export function perServer<T>(make: (latest: () => ServerOptions) => T): (options
       made.set(identity, known);
       return known.one;
     }
-    const entry = { latest: options } as { one: T; latest: ServerOptions };
+    const entry = { latest: options } as { one: T; latest: HoldpointOptions };
     entry.one = make(() => entry.latest);
     made.set(identity, entry);
     const [oldest] = made.keys();

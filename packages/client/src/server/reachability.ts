@@ -1,9 +1,8 @@
 import { Backoff } from "./backoff.js";
 import { asHoldpointError, HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
+import { type HoldpointOptions, requestSettings } from "./options.js";
 import { perServer } from "./per-server.js";
-import { requestSettings } from "./request-settings.js";
-import type { ServerOptions } from "./server-options.js";
 import { withTimeLimit } from "./time-limit.js";
 
 /** Whether the server responds. */
@@ -29,13 +28,13 @@ const MAX_PAUSE_MS = 5_000;
  * responds.
  */
 export class Reachability {
-  readonly #options: () => ServerOptions;
+  readonly #options: () => HoldpointOptions;
   readonly #listeners = new Listeners();
   #status: ServerStatus = { state: "connecting", since: new Date() };
   #probe: AbortController | undefined;
   #first: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: () => ServerOptions) {
+  constructor(options: () => HoldpointOptions) {
     this.#options = options;
   }
 

@@ -1,24 +1,29 @@
 import type { Ticket } from "../protocol.js";
 import { clockOf } from "./clock.js";
 import { HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
+import { type HoldpointOptions, type RequestSettings, requestSettings, resolve } from "./options.js";
 import { type Reachability, reachabilityOf } from "./reachability.js";
-import { type RequestSettings, requestSettings, resolve } from "./request-settings.js";
-import type { ServerOptions } from "./server-options.js";
+
+/** What every call takes. */
+export type RequestOptions = {
+  /** Aborts the request. */
+  signal?: AbortSignal | undefined;
+};
 
 /** Requests to one server, with its address and key. */
 export class Server {
-  readonly #options: ServerOptions;
+  readonly options: HoldpointOptions;
   /** Whether the server responds, as far as this page knows. */
   readonly reachability: Reachability;
 
-  constructor(options: ServerOptions) {
-    this.#options = options;
+  constructor(options: HoldpointOptions) {
+    this.options = options;
     this.reachability = reachabilityOf(options);
   }
 
   /** The URL of a path. */
   url(path: string): string {
-    return `${(this.#options.baseUrl ?? "").replace(/\/+$/, "")}${path}`;
+    return `${(this.options.baseUrl ?? "").replace(/\/+$/, "")}${path}`;
   }
 
   /** The WebSocket URL of a path. Absolute, since not every WebSocket accepts a relative one. */
@@ -31,7 +36,7 @@ export class Server {
 
   /** The headers and credentials of every request. */
   settings(): Promise<RequestSettings> {
-    return requestSettings(this.#options);
+    return requestSettings(this.options);
   }
 
   /**
@@ -39,7 +44,7 @@ export class Server {
    * URL.
    */
   async ticket(signal?: AbortSignal): Promise<string | undefined> {
-    const { ticket, apiKey } = this.#options;
+    const { ticket, apiKey } = this.options;
     if (ticket !== undefined) return await ticket();
     if ((await resolve(apiKey)) === undefined) return undefined;
     const response = await this.request("/api/ticket", { method: "POST", signal });
@@ -50,12 +55,12 @@ export class Server {
   readonly fetch: typeof fetch = async (input, init) => {
     let response: Response;
     try {
-      response = await (this.#options.fetch ?? fetch)(input, init);
+      response = await (this.options.fetch ?? fetch)(input, init);
     } catch (error) {
       if (!isAborted(init?.signal)) this.reachability.suspect();
       throw requestFailure(error);
     }
-    clockOf(this.#options).learn(response);
+    clockOf(this.options).learn(response);
     if (response.status < 500 && !isWebPage(response)) this.reachability.answered();
     else this.reachability.suspect();
     return response;

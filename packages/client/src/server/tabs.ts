@@ -1,5 +1,4 @@
-import { requestSettings } from "./request-settings.js";
-import type { ServerOptions } from "./server-options.js";
+import { type HoldpointOptions, requestSettings } from "./options.js";
 
 /** What a page needs to share something with the other tabs of its browser. */
 export type Tabs = {
@@ -56,7 +55,7 @@ function lifecycle({ onLeave, onReturn, onVisible }: PageListener): () => void {
  * The name under which the tabs of one user share a server's events; `undefined` if this page must read its own. A
  * custom `fetch` may identify the user in a way that can't be compared.
  */
-export async function sharedName(options: ServerOptions): Promise<string | undefined> {
+export async function sharedName(options: HoldpointOptions): Promise<string | undefined> {
   const { baseUrl = "", apiKey, headers, fetch, events } = options;
   const isComparable = fetch === undefined || apiKey !== undefined || headers !== undefined;
   if (events !== "browser" && (events === "page" || !isComparable)) return undefined;

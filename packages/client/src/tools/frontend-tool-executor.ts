@@ -1,9 +1,9 @@
 import type { AutoSendMessage } from "../auto-send/should-auto-send.js";
 import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart, ToolSpec, ToolState } from "../protocol.js";
-import { fetchHolds } from "../server/fetch-holds.js";
+import { Chats } from "../server/chats.js";
 import { followRecord } from "../server/follow-record.js";
+import { type ClientOrOptions, withServerOptions } from "../server/holdpoint.js";
 import { Server } from "../server/server.js";
-import type { ServerOptions } from "../server/server-options.js";
 import { acknowledge } from "./acknowledge.js";
 import { ASK_USER } from "./ask-user.js";
 import { type RunEnd, runAgain, runOnce } from "./ran-calls.js";
@@ -19,7 +19,7 @@ export type ToolProgress = FrontendCall & {
 };
 
 /** Options of a {@link FrontendToolExecutor}. */
-export type FrontendToolExecutorOptions = ServerOptions & {
+export type FrontendToolExecutorOptions = ClientOrOptions & {
   /** The chat of the calls. */
   chatId: ChatId;
   /** The handlers of this page. A function is evaluated for every call, so that handlers may change. */
@@ -66,7 +66,7 @@ export class FrontendToolExecutor {
 
   constructor(options: FrontendToolExecutorOptions) {
     this.#options = options;
-    this.#server = new Server(options);
+    this.#server = new Server(withServerOptions(options));
   }
 
   /** Sets the server's tools. Until they are known, only prompts of running tools are handled. */
@@ -77,7 +77,7 @@ export class FrontendToolExecutor {
 
   /**
    * Scans the chat's messages, runs what may run now, and aborts what is over. Call it after every change; extra calls are
-   * harmless. Without `holds`, the result of `fetchHolds`, the server's record is followed here for as long as a call waits.
+   * harmless. Without `holds`, the result of `chats.holds`, the server's record is followed here for as long as a call waits.
    */
   observe(messages: readonly AutoSendMessage[], holds?: readonly ChatHold[]): void {
     if (this.#abort.signal.aborted) return;
@@ -211,8 +211,8 @@ export class FrontendToolExecutor {
     const { chatId } = this.#options;
     const following =
       this.#following?.record ??
-      followRecord<ChatHold[]>(this.#options, {
-        read: (signal) => fetchHolds(chatId, { ...this.#options, signal }),
+      followRecord<ChatHold[]>(this.#server, {
+        read: (signal) => new Chats(this.#server).holds(chatId, { signal }),
         isTouchedBy: (event) => "chatId" in event && event.chatId === chatId,
         onValue: (holds) => this.#read(holds),
       });

@@ -1,12 +1,19 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import type { ChatId, Chunk, MessageId } from "../protocol.js";
-import type { ServerOptions } from "../server/server-options.js";
+import { type ClientOrOptions, withServerOptions } from "../server/holdpoint.js";
+import type { HoldpointOptions } from "../server/options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRequest, LiveSession } from "./live-session.js";
 import type { SocketClass } from "./socket-like.js";
 
-/** Options of a {@link LiveChatTransport}. */
-export type LiveChatTransportOptions = ServerOptions & {
+/** Options of a {@link LiveChatTransport}: the client or its options, and these. */
+export type LiveChatTransportOptions = ClientOrOptions & LiveOptions;
+
+/** The same, without the client. */
+export type LiveSessionOptions = HoldpointOptions & LiveOptions;
+
+/** What a live connection takes beside the server. */
+export type LiveOptions = {
   /** The chat: one per connection. */
   chatId: ChatId;
   /** The WebSocket class, such as that of the `ws` package. */
@@ -43,7 +50,7 @@ export class LiveChatTransport<UI_MESSAGE extends UIMessage = UIMessage> impleme
   readonly #session: LiveSession;
 
   constructor(options: LiveChatTransportOptions) {
-    this.#session = new LiveSession(options);
+    this.#session = new LiveSession(withServerOptions(options));
   }
 
   /** The current state of the connection. */

@@ -1,8 +1,9 @@
 import type { UIMessageChunk } from "ai";
 import type { Chunk, MessageId, UiMessage } from "../protocol.js";
-import { fetchStored } from "../server/fetch-messages.js";
+import { storedMessages } from "../server/chats.js";
 import { HoldpointError } from "../server/holdpoint-error.js";
-import type { LiveChatTransportOptions } from "./live-chat-transport.js";
+import { Server } from "../server/server.js";
+import type { LiveSessionOptions } from "./live-chat-transport.js";
 import type { LiveConnection } from "./live-connection.js";
 import type { LiveRecord } from "./live-record.js";
 import { LiveSocket } from "./live-socket.js";
@@ -40,7 +41,8 @@ const PING_ROUNDS = 2;
 
 /** A chat over one connection: the messages received, and the stream that shows one of them. */
 export class LiveSession {
-  readonly #options: LiveChatTransportOptions;
+  readonly #options: LiveSessionOptions;
+  readonly #server: Server;
   readonly #socket: LiveSocket;
   /** Oldest first; the last is the server's current message. */
   #logs: MessageLog[] = [];
@@ -51,8 +53,9 @@ export class LiveSession {
   #interrupt: { reason: string | undefined; at: number } | undefined;
   #waiters: (() => void)[] = [];
 
-  constructor(options: LiveChatTransportOptions) {
+  constructor(options: LiveSessionOptions) {
     this.#options = options;
+    this.#server = new Server(options);
     this.#socket = new LiveSocket({
       ...options,
       text: options.text ?? "progressive",
@@ -192,7 +195,7 @@ export class LiveSession {
     const open = this.#open;
     const log = open === undefined ? this.#logs.at(-1) : open.visible.log;
     if (log === undefined ? open?.request === undefined : log.isOver) return;
-    const messages = await fetchStored(this.#options.chatId, this.#options).catch(() => undefined);
+    const messages = await storedMessages(this.#server, this.#options.chatId).catch(() => undefined);
     if (messages === undefined || this.#hasReplayed) return;
     const stored = messages.find(({ id }) => id === log?.id);
     if (stored !== undefined && log?.catchUp(stored)) this.#changed(log);

@@ -1,14 +1,14 @@
 import type { ChatId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
 import { asHoldpointError, HoldpointError, isRetryable } from "../server/holdpoint-error.js";
+import type { HoldpointOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
-import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRecord, readLiveRecord } from "./live-record.js";
 import type { SocketClass, SocketLike } from "./socket-like.js";
 
 /** Options of a {@link LiveSocket}. */
-export type LiveSocketOptions = ServerOptions & {
+export type LiveSocketOptions = HoldpointOptions & {
   chatId: ChatId;
   text: "progressive" | "held";
   webSocket: SocketClass | undefined;

@@ -1,7 +1,8 @@
 import { act, renderHook } from "@testing-library/react";
 import * as ai from "ai";
 import { StrictMode } from "react";
-import { changeBgm, getLocation, openUrl, type ToolHandlers } from "../../src/index.js";
+import { changeBgm, getLocation, openUrl } from "../../src/demo.js";
+import type { ToolHandlers } from "../../src/index.js";
 import {
   type HoldpointMode,
   type UseHoldpointOptions,

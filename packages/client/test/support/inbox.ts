@@ -1,5 +1,5 @@
-import type { EventsSource, ServerEvent } from "../../src/index.js";
-import type { PendingApproval } from "../../src/protocol.js";
+import type { EventsSource } from "../../src/index.js";
+import type { PendingApproval, ServerEvent } from "../../src/protocol.js";
 
 let servers = 0;
 

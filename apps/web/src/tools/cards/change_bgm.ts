@@ -1,4 +1,4 @@
-import { changeBgm } from "holdpoint";
+import { changeBgm } from "holdpoint/demo";
 import { Music } from "lucide-react";
 import { playTrack } from "../../panel/music";
 import { isObject } from "../../prompt/isObject";

@@ -1,4 +1,4 @@
-import { getLocation } from "holdpoint";
+import { getLocation } from "holdpoint/demo";
 import { MapPin } from "lucide-react";
 import type { CardEntry } from "../cardEntry";
 

@@ -1,4 +1,4 @@
-import { openUrl } from "holdpoint";
+import { openUrl } from "holdpoint/demo";
 import { ExternalLink, Globe, PanelRight } from "lucide-react";
 import { openPage } from "../../panel/pages";
 import { isObject } from "../../prompt/isObject";

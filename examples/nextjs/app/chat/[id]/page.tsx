@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import { fetchMessages, HoldpointError } from "holdpoint";
+import { createHoldpoint, HoldpointError } from "holdpoint";
 import { Chat } from "@/components/Chat";
 import { Unavailable } from "@/components/Unavailable";
 import { agent } from "@/lib/agent";
@@ -11,7 +11,7 @@ export default async function ChatPage({ params }: { params: Promise<{ id: strin
   const id = decodeURIComponent((await params).id);
   let history: UIMessage[];
   try {
-    history = await fetchMessages(id, { ...agent(), signal: AbortSignal.timeout(10_000) });
+    history = await createHoldpoint(agent()).chats.messages(id, { signal: AbortSignal.timeout(10_000) });
   } catch (error) {
     if (!(error instanceof HoldpointError)) throw error;
     return <Unavailable chatId={id} reason={error.message} />;

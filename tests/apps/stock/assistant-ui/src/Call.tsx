@@ -6,7 +6,7 @@ export function Call(part: ToolCallMessagePartProps) {
   return (
     <section className="card" data-tool={toolName} data-state={state}>
       <pre>{JSON.stringify(args)}</pre>
-      {state === "waiting" && (
+      {state === "approval-requested" && (
         <>
           <button type="button" onClick={() => respondToApproval({ approved: true })}>
             Approve
@@ -22,7 +22,7 @@ export function Call(part: ToolCallMessagePartProps) {
 }
 
 function stateOf({ result, isError, approval }: ToolCallMessagePartProps) {
-  if (result === undefined) return approval && approval.approved === undefined ? "waiting" : "running";
+  if (result === undefined) return approval && approval.approved === undefined ? "approval-requested" : "running";
   if (approval?.approved === false) return "denied";
   return isError ? "failed" : "done";
 }

@@ -11,7 +11,7 @@ import {
   lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
 } from "ai";
-import { fetchMessages } from "holdpoint";
+import { createHoldpoint } from "holdpoint";
 import { StrictMode, useEffect, useRef } from "react";
 import { createRoot } from "react-dom/client";
 import { Call } from "./Call";
@@ -77,7 +77,7 @@ const PARTS = {
 
 const root = document.getElementById("root");
 if (root) {
-  const history = await fetchMessages(chatId);
+  const history = await createHoldpoint().chats.messages(chatId);
   createRoot(root).render(
     <StrictMode>
       <App history={history} />

@@ -21,10 +21,12 @@ export function settledMetadata(part: unknown): SettledMetadata | undefined {
   if (!CAUSES.has(cause)) return undefined;
   const decidedBy = field(fields, "decidedBy");
   const decidedAt = field(fields, "decidedAt");
+  const grant = field(fields, "grant");
   return {
     cause: cause as Cause,
     decidedBy: Array.isArray(decidedBy) ? decidedBy.filter((subject) => typeof subject === "string") : [],
     ...(typeof decidedAt === "string" && { decidedAt }),
+    ...(typeof grant === "string" && { grant }),
     edited: field(fields, "edited") === true,
   };
 }

@@ -4,8 +4,7 @@ import { asHoldpointError, HoldpointError, notHoldpoint } from "./holdpoint-erro
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
 import { retryUntilResponse } from "./retry-until-response.js";
-import { jsonOf, Server } from "./server.js";
-import type { ServerOptions } from "./server-options.js";
+import { jsonOf, type Server } from "./server.js";
 
 /** The progress of one of this page's decisions. */
 export type DecisionProgress = {
@@ -57,10 +56,21 @@ export type SettledDecision = Extract<DecisionProgress, { state: "in-force" | "v
 /** How many settled decisions are kept. */
 const KEPT = 500;
 
+/** A decision that is being sent, for everybody who waits for its answer. */
+type Sending = {
+  decision: ApprovalDecision;
+  settled: Promise<SettledDecision>;
+  abort: AbortController;
+  /** How many wait with a signal. */
+  waiting: number;
+  /** Whether somebody waits without one: then it is sent until the server responds. */
+  isKept: boolean;
+};
+
 /** A page's decisions on one server's approval requests. */
-class Decisions {
+export class Decisions {
   readonly #listeners = new Listeners();
-  readonly #underWay = new Map<ApprovalId, { decision: ApprovalDecision; settled: Promise<SettledDecision> }>();
+  readonly #underWay = new Map<ApprovalId, Sending>();
   #progress: Readonly<Record<ApprovalId, DecisionProgress>> = {};
 
   get progress(): Readonly<Record<ApprovalId, DecisionProgress>> {
@@ -71,19 +81,34 @@ class Decisions {
     return this.#listeners.add(listener);
   }
 
-  decide(server: Server, approvalId: ApprovalId, decision: ApprovalDecision): Promise<SettledDecision> {
+  decide(
+    server: Server,
+    approvalId: ApprovalId,
+    decision: ApprovalDecision,
+    signal?: AbortSignal,
+  ): Promise<SettledDecision> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
     const running = this.#underWay.get(approvalId);
     if (running === undefined) {
-      const settled = this.#send(server, approvalId, decision).finally(() => this.#underWay.delete(approvalId));
-      this.#underWay.set(approvalId, { decision, settled });
-      return settled;
+      const abort = new AbortController();
+      const settled = this.#send(server, approvalId, decision, abort.signal).finally(() => {
+        if (this.#underWay.get(approvalId) === sending) this.#underWay.delete(approvalId);
+      });
+      const sending: Sending = { decision, settled, abort, waiting: 0, isKept: false };
+      this.#underWay.set(approvalId, sending);
+      return this.#answerTo(approvalId, sending, signal);
     }
-    if (bodyOf(running.decision) === bodyOf(decision)) return running.settled;
+    if (bodyOf(running.decision) === bodyOf(decision)) return this.#answerTo(approvalId, running, signal);
     const error = new HoldpointError("other-decision", "Another decision about this request is being sent.");
     return Promise.resolve({ ...decisionOf(approvalId, decision), attempts: 0, state: "refused", error });
   }
 
-  async #send(server: Server, approvalId: ApprovalId, decision: ApprovalDecision): Promise<SettledDecision> {
+  async #send(
+    server: Server,
+    approvalId: ApprovalId,
+    decision: ApprovalDecision,
+    aborted: AbortSignal,
+  ): Promise<SettledDecision> {
     const sent = decisionOf(approvalId, decision);
     let attempts = 0;
     let failure: HoldpointError | undefined;
@@ -107,16 +132,45 @@ class Decisions {
     };
     let settled: SettledDecision;
     try {
-      const { ignored = false, votes, quorum, grant } = await retryUntilResponse(server, attempt, { onRetry });
+      const options = { onRetry, signal: aborted };
+      const { ignored = false, votes, quorum, grant } = await retryUntilResponse(server, attempt, options);
       const isVote = votes !== undefined && quorum !== undefined && votes < quorum;
       settled = isVote
         ? { ...sent, attempts, state: "voted", votes, quorum, ignored }
         : { ...sent, attempts, state: "in-force", ignored, ...(grant !== undefined && { grant }) };
     } catch (error) {
+      if (aborted.aborted) throw aborted.reason;
       settled = { ...sent, attempts, state: "refused", error: asHoldpointError(error, "http-error") };
     }
     this.#set(settled);
     return settled;
+  }
+
+  /** Waits for the answer. A decision for which nobody waits any more is not sent again. */
+  #answerTo(approvalId: ApprovalId, sending: Sending, signal: AbortSignal | undefined): Promise<SettledDecision> {
+    if (signal === undefined) {
+      sending.isKept = true;
+      return sending.settled;
+    }
+    sending.waiting += 1;
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        sending.waiting -= 1;
+        if (sending.waiting === 0 && !sending.isKept) this.#giveUp(approvalId, sending, signal.reason);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      sending.settled.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    });
+  }
+
+  /** From now on nothing is known of it, and the request may be decided again. */
+  #giveUp(approvalId: ApprovalId, sending: Sending, reason: unknown): void {
+    sending.abort.abort(reason);
+    this.#underWay.delete(approvalId);
+    const { [approvalId]: _, ...others } = this.#progress;
+    this.#progress = others;
+    this.#listeners.call();
   }
 
   #set(progress: DecisionProgress): void {
@@ -147,33 +201,5 @@ function bodyOf({ approved, input, output, reason, remember }: ApprovalDecision)
   return JSON.stringify([approved, input, output, reason, remember]);
 }
 
-const decisionsOf = perServer(() => new Decisions());
-
-/**
- * Decides approval requests. A decision is retried until the server responds, for as long as the page lives, whatever
- * is mounted. All deciders of a page for the same server and key share state, so a decision is never sent twice at
- * once.
- */
-export class Decider {
-  readonly #server: Server;
-  readonly #decisions: Decisions;
-
-  constructor(options: ServerOptions = {}) {
-    this.#server = new Server(options);
-    this.#decisions = decisionsOf(options);
-  }
-
-  /** This page's last decision on each approval request. A new object after every change. */
-  readonly getDecisions = (): Readonly<Record<ApprovalId, DecisionProgress>> => this.#decisions.progress;
-
-  /** Calls back on every change, until the returned function is called. */
-  readonly subscribe = (listener: () => void): (() => void) => this.#decisions.subscribe(listener);
-
-  /**
-   * Decides one request. Resolves once the decision is in force, counted or refused, and never rejects. Repeating a decision
-   * that is being sent returns the same promise; a different decision is refused without being sent.
-   */
-  decide(approvalId: ApprovalId, decision: ApprovalDecision): Promise<SettledDecision> {
-    return this.#decisions.decide(this.#server, approvalId, decision);
-  }
-}
+/** All of a page's decisions for one server and key: a decision is never sent twice at once. */
+export const decisionsOf = perServer(() => new Decisions());

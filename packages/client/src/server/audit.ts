@@ -1,8 +1,7 @@
 import type { AuditLine, AuditStep, ChatId } from "../protocol.js";
 import { isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { type ListPage, readPage } from "./read-pages.js";
-import { Server } from "./server.js";
-import type { ServerOptions } from "./server-options.js";
+import type { RequestOptions, Server } from "./server.js";
 
 /** Which lines of the record. Filters are combined. */
 export type AuditFilter = {
@@ -35,24 +34,41 @@ export async function readAuditPage(server: Server, path: string, signal?: Abort
   return await readPage(server, path, signal, linesOf);
 }
 
-/** Reads the record, oldest first: one line for each step of each call. It stops after `most` lines. Default: 1,000. */
-export async function fetchAudit(
-  options: ServerOptions & {
-    filter?: AuditFilter | undefined;
-    most?: number | undefined;
-    signal?: AbortSignal | undefined;
-  } = {},
-): Promise<AuditLine[]> {
-  const { filter = {}, most = MAX_LIMIT, signal } = options;
-  const server = new Server(options);
-  const lines: AuditLine[] = [];
-  let next: string | undefined = auditPath(filter, Math.min(most, MAX_LIMIT));
-  while (next !== undefined && lines.length < most) {
-    const page: ListPage<AuditLine> = await readAuditPage(server, next, signal);
-    lines.push(...page.entries);
-    next = page.next;
+/** The record of all calls: one line for each step of each call, oldest first. */
+export class Audit {
+  readonly #server: Server;
+
+  constructor(server: Server) {
+    this.#server = server;
   }
-  return lines.slice(0, most);
+
+  /** The first lines, at most `limit`. Default: 1,000. */
+  async list(
+    filter: AuditFilter = {},
+    { limit = MAX_LIMIT, signal }: RequestOptions & { limit?: number | undefined } = {},
+  ): Promise<AuditLine[]> {
+    const lines: AuditLine[] = [];
+    if (limit < 1) return lines;
+    for await (const line of this.#read(filter, Math.min(limit, MAX_LIMIT), signal)) {
+      // The next line may be on a page that nobody needs.
+      if (lines.push(line) >= limit) break;
+    }
+    return lines;
+  }
+
+  /** All lines, read page by page as they are asked for. */
+  lines(filter: AuditFilter = {}, { signal }: RequestOptions = {}): AsyncGenerator<AuditLine, void> {
+    return this.#read(filter, MAX_LIMIT, signal);
+  }
+
+  async *#read(filter: AuditFilter, pageSize: number, signal?: AbortSignal): AsyncGenerator<AuditLine, void> {
+    let next: string | undefined = auditPath(filter, pageSize);
+    while (next !== undefined) {
+      const page: ListPage<AuditLine> = await readAuditPage(this.#server, next, signal);
+      yield* page.entries;
+      next = page.next;
+    }
+  }
 }
 
 /** The most that the server gives in one page. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ApprovalDecision, Decider, HoldpointError } from "../src/index.js";
+import { type ApprovalDecision, createHoldpoint, HoldpointError } from "../src/index.js";
 import type { DecisionKind } from "../src/protocol.js";
 import { until } from "./support/until.js";
 
@@ -16,7 +16,7 @@ function fake(...answers: (Response | Error | (() => Promise<Response>))[]) {
     return typeof answer === "function" ? answer() : (answer?.clone() ?? Response.error());
   };
   const options = { baseUrl: `http://decider-${servers++}.example`, fetch: respond };
-  return { options, sent, decider: new Decider(options) };
+  return { options, sent, decider: createHoldpoint(options).approvals };
 }
 const ok = (more: object = {}) => Response.json({ ok: true, ...more });
 const refusal = (status: number, reason: string) => Response.json({ ok: false, reason }, { status });
@@ -126,7 +126,7 @@ describe("two decisions at once", () => {
   it("that are the same are one, whichever decider they come by", async () => {
     const { answer, open } = gate();
     const { decider, options, sent } = fake(answer);
-    const other = new Decider({ ...options, fetch: (input, init) => options.fetch(input, init) });
+    const other = createHoldpoint({ ...options, fetch: (input, init) => options.fetch(input, init) }).approvals;
     const both = [decider.decide("a", { approved: true }), other.decide("a", { approved: true })];
     expect(other.getDecisions()).toBe(decider.getDecisions());
     open(ok());
@@ -154,7 +154,7 @@ describe("two decisions at once", () => {
   it("another key is another person", async () => {
     const { answer, open } = gate();
     const { decider, options, sent } = fake(answer);
-    const other = new Decider({ ...options, apiKey: "another" });
+    const other = createHoldpoint({ ...options, apiKey: "another" }).approvals;
     const both = [decider.decide("a", { approved: true }), other.decide("a", { approved: false })];
     await until("both", () => sent.length === 2);
     open(ok());
@@ -165,6 +165,63 @@ describe("two decisions at once", () => {
     const { decider } = fake(ok(), refusal(409, "approved before"));
     await decider.decide("a", { approved: true });
     expect(await decider.decide("a", { approved: false })).toMatchObject({ state: "refused", error: { status: 409 } });
+  });
+});
+
+describe("a signal", () => {
+  const down = () => fake(new TypeError("fetch failed"));
+
+  it("ends a decision that gets no answer, and nothing is known of it any more", async () => {
+    const { decider, sent } = down();
+    const abort = new AbortController();
+    const decided = decider.decide("a", { approved: true }, { signal: abort.signal });
+    await until("a failure", () => decider.getDecisions().a?.state === "retrying");
+    abort.abort();
+    await expect(decided).rejects.toMatchObject({ name: "AbortError" });
+    expect(decider.getDecisions().a).toBeUndefined();
+    const attempts = sent.length;
+    // Another decision is free to be made, and this one is not sent again.
+    void decider.decide("b", { approved: true });
+    await until("a later failure", () => sent.filter(({ url }) => url.endsWith("/b")).length > 1);
+    expect(sent.filter(({ url }) => url.endsWith("/a"))).toHaveLength(attempts);
+  });
+
+  it("leaves the request free to be decided again, at once", async () => {
+    let isUp = false;
+    const { decider } = fake(async () => {
+      if (!isUp) throw new TypeError("fetch failed");
+      return ok();
+    });
+    const abort = new AbortController();
+    const given = decider.decide("a", { approved: true }, { signal: abort.signal });
+    abort.abort();
+    isUp = true;
+    const again = decider.decide("a", { approved: true });
+    await expect(given).rejects.toMatchObject({ name: "AbortError" });
+    expect(await again).toMatchObject({ state: "in-force" });
+    expect(decider.getDecisions().a?.state).toBe("in-force");
+  });
+
+  it("ends it only for the one who gave it, while others wait for the same", async () => {
+    let isUp = false;
+    const { decider } = fake(async () => {
+      if (!isUp) throw new TypeError("fetch failed");
+      return ok();
+    });
+    const abort = new AbortController();
+    const one = decider.decide("a", { approved: true }, { signal: abort.signal });
+    const other = decider.decide("a", { approved: true });
+    abort.abort();
+    await expect(one).rejects.toMatchObject({ name: "AbortError" });
+    isUp = true;
+    expect(await other).toMatchObject({ state: "in-force" });
+  });
+
+  it("that is aborted already sends nothing", async () => {
+    const { decider, sent } = fake(ok());
+    const decided = decider.decide("a", { approved: true }, { signal: AbortSignal.abort() });
+    await expect(decided).rejects.toMatchObject({ name: "AbortError" });
+    expect(sent).toEqual([]);
   });
 });
 
