@@ -174,7 +174,7 @@ impl Template {
             data: resealed(&rename(std::str::from_utf8(&hold.data).expect("JSON"))),
         });
         let keys = [Some(call.as_str()), approval.as_deref()].into_iter().flatten();
-        let keys = keys.map(|id| Key { id: id.into(), at: Some(0), is_shared: false });
+        let keys = keys.map(|id| Key { id: id.into(), at: 0, is_shared: false });
         let append = Append {
             chat: chat.clone(),
             expected: 0,

@@ -53,7 +53,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         ("said", id) => {
             let later = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };
             let (id, next) = id.strip_suffix(" for later").map_or((id, None), |id| (id, Some(later)));
-            Fact::Said { message: message(id), cut: None, cut_at: None, next }
+            Fact::Said { message: message(id), cut: None, next }
         }
         ("turn", how) => Fact::TurnStarted {
             message: MessageId::from("answer"),
@@ -92,11 +92,11 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 needs_approval: spec.approval.approval_reason(&json!({"n": 1})).is_some(),
                 checked: None,
                 asked_by: None,
-                at: Some(START),
+                at: START,
             }
         }
         ("invalid", name) => {
-            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned(), at: None }
+            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned(), at: START }
         }
         ("asked", name) => Fact::Asked {
             call,
@@ -119,7 +119,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         ("granted", _) => Fact::Used { call, grant: "g".into(), by: Subject::local(), at: START },
         ("started", name) => {
             let is_browser = tools.get(name).is_some_and(|tool| tool.spec.execution == Execution::Frontend);
-            Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: Some(START) }
+            Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: START }
         }
         ("delayed", _) => Fact::ModelDelayed { message: "Busy.".to_owned(), seconds: 7 },
         ("progressed", _) => Fact::Progressed { call, output: json!("half") },
@@ -157,10 +157,10 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
         Fact::Opened { .. } => "opened".to_owned(),
         Fact::Context { messages } => format!("context {}", messages.len()),
         Fact::Said { message, cut, next, .. } => {
-            let cut = cut.as_ref().map_or(String::new(), |id| format!(" in place of {id}"));
+            let cut = cut.as_ref().map_or(String::new(), |cut| format!(" in place of {}", cut.message));
             format!("said {}{cut}{}", message.id, if next.is_some() { " for later" } else { "" })
         }
-        Fact::Regenerated { cut, .. } => format!("regenerated {}", cut.as_ref().map_or("", |id| id.as_str())),
+        Fact::Regenerated { cut, .. } => format!("regenerated {}", cut.as_ref().map_or("", |cut| cut.message.as_str())),
         Fact::StopRequested { is_superseded, .. } => {
             format!("stop requested{}", if *is_superseded { ": superseded" } else { "" })
         }

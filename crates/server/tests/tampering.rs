@@ -500,8 +500,8 @@ const ROWS: &[Row] = &[
                 let change = |data: &mut Value| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}");
                 change_hold(file, "waits", change);
             },
-            |file| change_hold(file, "waits", |data| data["question"]["reason"] = json!("It is routine.")),
-            |file| change_hold(file, "voting", |data| data["question"]["votes"] = json!(["bob", "carol"])),
+            |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
+            |file| change_hold(file, "voting", |data| data["request"]["votes"] = json!(["bob", "carol"])),
             |file| sql(file, "UPDATE holds SET deadline = deadline + 86400000"),
             |file| sql(file, "DELETE FROM holds WHERE tool = 'pay'"),
             |file| {
@@ -745,12 +745,12 @@ async fn nothing_runs_that_was_not_shown() {
 
     // Everything else that the row says.
     let changes: &[fn(&Connection)] = &[
-        |file| change_hold(file, "waits", |data| data["question"]["reason"] = json!("It is routine.")),
+        |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
         |file| change_hold(file, "waits", |data| data["deadline"] = json!(1_900_000_000_000_u64)),
-        |file| change_hold(file, "waits", |data| data["question"]["votes"] = json!(["bob"])),
-        |file| change_hold(file, "waits", |data| data["question"]["isEscalated"] = json!(true)),
+        |file| change_hold(file, "waits", |data| data["request"]["votes"] = json!(["bob"])),
+        |file| change_hold(file, "waits", |data| data["request"]["isEscalated"] = json!(true)),
         |file| {
-            change_hold(file, "waits", |data| data["question"]["approvers"] = json!({"by": ["subject:mallory"]}));
+            change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["subject:mallory"]}));
         },
         |file| sql(file, "UPDATE holds SET deadline = deadline + 1"),
         |file| sql(file, "UPDATE holds SET since = since - 1"),

@@ -106,14 +106,12 @@ pub fn input_sha256(input: &Value) -> Option<String> {
 }
 
 /// What a batch of facts adds to the record. `state` is the chat after them, and `holds` is what waited before.
-pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold], now: Timestamp) -> Vec<AuditRow> {
+pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold]) -> Vec<AuditRow> {
     let original = |call: &ToolCallId| {
         let hold = holds.iter().find(|hold| hold.call == *call)?;
         holdpoint_protocol::json::parse(hold.input.as_bytes()).ok()
     };
-    // In older logs a call has no time of its own. It was made before whatever follows it.
-    let now = facts.iter().filter_map(|fact| time_of(fact)).min().unwrap_or(now);
-    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original, now)).collect()
+    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original)).collect()
 }
 
 /// The entry of a fact, if it has one. `original` gives the input that a person was asked about.
@@ -122,7 +120,6 @@ fn row(
     fact: &Fact,
     state: &ChatState,
     original: impl FnOnce(&ToolCallId) -> Option<Value>,
-    now: Timestamp,
 ) -> Option<AuditRow> {
     let of_call = |step, call: &ToolCallId| {
         let known = state.calls.get(call)?;
@@ -131,11 +128,11 @@ fn row(
     Some(match fact {
         Fact::Called { call, name, input, at, .. } => {
             let data = Data { input_sha256: input_sha256(input), ..Data::of(AuditStep::Proposed, call) };
-            data.row(index, at.unwrap_or(now), name, None, None)
+            data.row(index, *at, name, None, None)
         }
         Fact::Invalid { call, name, input, at, .. } => {
             let data = Data { input_sha256: input_sha256(input), invalid: true, ..Data::of(AuditStep::Proposed, call) };
-            data.row(index, at.unwrap_or(now), name, None, None)
+            data.row(index, *at, name, None, None)
         }
         Fact::Asked { call, approval, at, .. } => {
             let (data, known) = of_call(AuditStep::Asked, call)?;
@@ -190,7 +187,7 @@ fn row(
         Fact::Started { call, .. } if state.calls.get(call).is_some_and(|call| call.resume.is_some()) => return None,
         Fact::Started { call, at, .. } => {
             let (data, known) = of_call(AuditStep::Started, call)?;
-            data.row(index, at.unwrap_or(now), &known.name, None, None)
+            data.row(index, *at, &known.name, None, None)
         }
         Fact::Settled { call, cause, at, channel, .. } => {
             let (data, known) = of_call(AuditStep::Settled, call)?;
@@ -328,22 +325,5 @@ impl Runtime {
             chat: last.chat.clone(),
         });
         Ok(Page { items: entries, next })
-    }
-}
-
-/// The time of a fact that has one.
-pub(super) fn time_of(fact: &Fact) -> Option<Timestamp> {
-    match fact {
-        Fact::TurnStarted { at, .. }
-        | Fact::Asked { at, .. }
-        | Fact::Voted { at, .. }
-        | Fact::Escalated { at, .. }
-        | Fact::Decided { at, .. }
-        | Fact::Granted { at, .. }
-        | Fact::Used { at, .. }
-        | Fact::Settled { at, .. }
-        | Fact::TurnEnded { at, .. } => Some(*at),
-        Fact::Started { at, .. } | Fact::Called { at, .. } | Fact::Invalid { at, .. } => *at,
-        _ => None,
     }
 }

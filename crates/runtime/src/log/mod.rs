@@ -43,11 +43,8 @@ use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The newest format of what the runtime stores: facts, heads and digests. A node that does not know a format can't read
-/// what is stored in it, so nothing is before [`Log::renew`] says that it may.
-///
-/// 2: a checkpoint says where messages were cut, and each batch carries the hash of the one before it.
-/// 3: a decision can make a grant, and a grant can decide.
-pub const FORMAT: u32 = 3;
+/// what is stored in it, so nothing is before [`Log::renew`] says that it may. `Fact::format` says which one each fact needs.
+pub const FORMAT: u32 = 1;
 
 /// Wakeups buffered for a slow reader.
 const WAKEUPS: usize = 1024;

@@ -56,7 +56,7 @@ pub struct Key {
     pub id: Box<str>,
     /// The position that [`Log::find`](super::Log::find) returns with the chat: from there on, the runtime reads what the
     /// id belongs to.
-    pub at: Option<u64>,
+    pub at: u64,
     /// Whether it is nobody's: it is found with [`Subject::nobody`] in place of the chat's subject.
     pub is_shared: bool,
 }
@@ -69,9 +69,9 @@ impl Key {
 }
 
 impl<T: Into<Box<str>>> From<T> for Key {
-    /// A key of the chat's subject, without a position.
+    /// A key of the chat's subject, at the beginning of the chat.
     fn from(id: T) -> Self {
-        Self { id: id.into(), at: None, is_shared: false }
+        Self { id: id.into(), at: 0, is_shared: false }
     }
 }
 
@@ -80,14 +80,14 @@ impl<T: Into<Box<str>>> From<T> for Key {
 pub struct Found {
     /// The chat.
     pub chat: ChatId,
-    /// The position of the key. Keys of earlier versions have none.
-    pub at: Option<u64>,
+    /// The position of the key.
+    pub at: u64,
 }
 
 impl<T: Into<ChatId>> From<T> for Found {
-    /// A chat without a position in it.
+    /// The beginning of a chat.
     fn from(chat: T) -> Self {
-        Self { chat: chat.into(), at: None }
+        Self { chat: chat.into(), at: 0 }
     }
 }
 

@@ -60,7 +60,7 @@ fn names_that_the_model_makes_up_are_no_labels() {
         name: "made_up".to_owned(),
         input: serde_json::Value::Null,
         error: "there is no such tool".to_owned(),
-        at: None,
+        at: Timestamp(0),
     };
     metrics.fact(&invalid, &ChatState::default(), Channel::Chat);
     let text = text(&metrics);
@@ -86,7 +86,7 @@ fn facts_become_counts() {
             needs_approval: true,
             checked: None,
             asked_by: None,
-            at: None,
+            at: Timestamp(0),
         },
         Fact::Asked {
             call: call.clone(),

@@ -105,8 +105,7 @@ pub(super) struct Decision {
 /// The start of a call.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// Older logs lack it.
-    pub(super) at: Option<Timestamp>,
+    pub(super) at: Timestamp,
     pub(super) deadline: Option<Timestamp>,
 }
 

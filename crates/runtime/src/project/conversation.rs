@@ -108,7 +108,7 @@ impl Talk {
                     self.waiting.clear();
                 }
                 if cut.is_some() || next.is_none() {
-                    self.cut(cut.as_ref());
+                    self.cut(cut.as_ref().map(|cut| &cut.message));
                 }
                 let said = (message.id.clone(), vec![ModelMessage::User(user_parts(message))]);
                 match next {
@@ -117,7 +117,7 @@ impl Talk {
                     Some(_) => self.waiting.push(said),
                 }
             }
-            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref().map(|cut| &cut.message)),
             Fact::TurnStarted { message, .. } => {
                 self.turn = TurnCalls::begin(fact, false);
                 self.messages.push((message.clone(), Vec::new()));

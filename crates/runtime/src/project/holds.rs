@@ -103,10 +103,10 @@ impl Book {
             Fact::Opened { subject } => self.owner = Some(subject.clone()),
             Fact::Context { messages } => self.messages.extend(messages.iter().map(|message| message.id.clone())),
             Fact::Said { message, cut, .. } => {
-                self.cut(cut.as_ref());
+                self.cut(cut.as_ref().map(|cut| &cut.message));
                 self.messages.push(message.id.clone());
             }
-            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref().map(|cut| &cut.message)),
             Fact::TurnStarted { message, .. } => {
                 self.messages.push(message.clone());
                 // Calls that were cut are listed under the turn that replaced theirs.
@@ -170,7 +170,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolSet,
     // A grant decides at the moment in which a person would be asked.
     let granted_at = call.decision.as_ref().filter(|decision| decision.grant.is_some()).map(|decision| decision.at);
     let asked_at = call.request.as_ref().map(|request| request.at).or(granted_at);
-    let started_at = call.start.as_ref().and_then(|start| start.at).filter(|_| call.decision.is_none());
+    let started_at = call.start.as_ref().map(|start| start.at).filter(|_| call.decision.is_none());
     let expires = match (&call.settled, &call.start, &call.request) {
         (None, Some(start), _) => start.deadline,
         (None, None, Some(request)) if waits_for_person => request.expires,

@@ -86,7 +86,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, spending: Spending, env: &mut Env<'_>) 
         needs_approval: true,
         checked: Some(Checked { reason: Some(spending.reason()) }),
         asked_by: None,
-        at: Some(env.now),
+        at: env.now,
     });
     let (usage, reason) = (Usage::default(), FinishReason::ToolCalls);
     draft.push(Fact::StepEnded { usage, reason, version: None, state: None });

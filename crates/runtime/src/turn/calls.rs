@@ -132,11 +132,6 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         return start(draft, id, env);
     }
     let approvers = Arc::clone(&tool.spec.approvers);
-    if env.is_mixed && !approvers.is_default() {
-        let text =
-            "not run: a node of an earlier version is running, which would let others decide than the policy names";
-        return settle(draft, id, Outcome::Error(text.to_owned()), Cause::Refused, env);
-    }
     let expires = tool.spec.expires_after().map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires, approvers });
@@ -178,7 +173,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
             return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
         }
     };
-    draft.push(Fact::Started { call: id.clone(), deadline, at: Some(env.now) });
+    draft.push(Fact::Started { call: id.clone(), deadline, at: env.now });
 }
 
 /// The call's own `timeoutSec` if the tool's schema has that field, else the tool's timeout.
@@ -243,9 +238,9 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         needs_approval: false,
         checked: None,
         asked_by: Some(by.clone()),
-        at: Some(env.now),
+        at: env.now,
     });
-    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });
+    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: env.now });
     Reply::Prompted(call)
 }
 
@@ -434,6 +429,6 @@ pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str, env: &Env<'_>) {
         draft.push(Fact::BlockEnded { id });
     }
     for OpenInput { call, name, .. } in inputs {
-        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned(), at: Some(env.now) });
+        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned(), at: env.now });
     }
 }

@@ -62,9 +62,6 @@ pub struct Env<'a> {
     /// Whether another node runs the turn. Then an input adds what happened and nothing that follows from it: that node
     /// reads it and acts.
     pub is_elsewhere: bool,
-    /// Whether a node of an earlier version uses the log. It would let the owner of the chat decide, whoever the policy
-    /// names.
-    pub is_mixed: bool,
     /// The grants that may approve calls of this chat.
     pub grants: &'a [UsableGrant],
     /// The limit on grants, if the owner of the chat has reached it.

@@ -96,8 +96,8 @@ pub enum Stage {
     Asked,
     /// It runs, on the server or in the browser.
     Running {
-        /// When it started. Older logs lack it.
-        since: Option<Timestamp>,
+        /// When it started.
+        since: Timestamp,
         /// The deadline.
         deadline: Option<Timestamp>,
     },
@@ -143,11 +143,11 @@ impl Call {
         matches!(self.stage, Stage::Running { .. }) && self.execution != Execution::Frontend
     }
 
-    /// When the current wait began, if known.
+    /// When the current wait began.
     pub fn since(&self) -> Option<Timestamp> {
         match (&self.stage, &self.request) {
             (Stage::Asked, Some(request)) => Some(request.asked_at),
-            (Stage::Running { since, .. }, _) => *since,
+            (Stage::Running { since, .. }, _) => Some(*since),
             _ => None,
         }
     }
@@ -172,13 +172,13 @@ impl ChatState {
             Fact::Context { messages } => {
                 self.messages.extend(messages.iter().map(|message| (message.id.clone(), message.role, position)));
             }
-            Fact::Said { message, cut, cut_at, next } => {
-                self.cut(cut.as_ref(), *cut_at, position);
+            Fact::Said { message, cut, next } => {
+                self.cut(cut.as_ref(), position);
                 self.messages.push((message.id.clone(), Role::User, position));
                 self.next.extend(*next);
             }
-            Fact::Regenerated { cut, cut_at, next } => {
-                self.cut(cut.as_ref(), *cut_at, position);
+            Fact::Regenerated { cut, next } => {
+                self.cut(cut.as_ref(), position);
                 self.next.extend(*next);
             }
             Fact::StopRequested { reason, is_superseded } => {

@@ -23,8 +23,8 @@ const ROWS: &str = "
     SELECT 50000, j, 1, gen_random_uuid(), '' FROM generate_series(0, 20000) AS j;
     INSERT INTO @.holds SELECT i, 'call', ('subject ' || i % 500)::bytea, 'tool', 'approval', i, i, '{}'
     FROM generate_series(3, 50000, 3) AS i;
-    INSERT INTO @.keys SELECT ('subject ' || i % 500)::bytea, ('key ' || i)::bytea, i FROM generate_series(1, 50000) AS i;
-    INSERT INTO @.nodes VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '1 hour', '');
+    INSERT INTO @.keys SELECT ('subject ' || i % 500)::bytea, ('key ' || i)::bytea, i, 0 FROM generate_series(1, 50000) AS i;
+    INSERT INTO @.nodes VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '1 hour', '', 1);
 ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -117,7 +117,7 @@ pub(super) struct Keys<'a> {
     pub(super) subjects: Vec<&'a [u8]>,
     pub(super) keys: Vec<&'a [u8]>,
     pub(super) chats: Vec<i64>,
-    pub(super) ats: Vec<Option<i64>>,
+    pub(super) ats: Vec<i64>,
 }
 
 /// Columns of holds that end.
@@ -230,7 +230,7 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>, 
         plan.keys.subjects.push(subject.as_bytes());
         plan.keys.keys.push(key.as_bytes());
         plan.keys.chats.push(chat);
-        plan.keys.ats.push(at.map(u64::cast_signed));
+        plan.keys.ats.push(at.cast_signed());
     }
     for ((chat, call), hold) in holds {
         match hold {

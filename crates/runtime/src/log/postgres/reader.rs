@@ -187,7 +187,7 @@ fn listed(row: &Row) -> Result<Listed> {
 pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Option<Found>> {
     let rows = pool.run(FIND, &[&subject.as_str().as_bytes(), &key.as_bytes()]).await?;
     let found = |row: &Row| {
-        let at = row.try_get::<_, Option<i64>>(1)?.map(i64::cast_unsigned);
+        let at = row.try_get::<_, i64>(1)?.cast_unsigned();
         Ok(Found { chat: ChatId::from(text(row, 0)?), at })
     };
     rows.first().map(found).transpose()

@@ -210,7 +210,7 @@ pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rus
     connection
         .prepare_cached("SELECT id, at FROM keys JOIN chats ON number = chat WHERE keys.subject = ?1 AND key = ?2")?
         .query_row((subject.as_str(), key), |row| {
-            let at = row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned);
+            let at = row.get::<_, i64>(1)?.cast_unsigned();
             Ok(Found { chat: ChatId::from(row.get_ref(0)?.as_str()?), at })
         })
         .optional()

@@ -29,7 +29,7 @@ fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
         needs_approval: false,
         checked: None,
         asked_by: None,
-        at: None,
+        at: NOW,
     }
 }
 
@@ -54,7 +54,7 @@ fn writing(call: &str) -> Fact {
 }
 
 fn invalid(call: &str) -> Fact {
-    Fact::Invalid { call: id(call), name: "pay".to_owned(), input: json!("?"), error: "no object".to_owned(), at: None }
+    Fact::Invalid { call: id(call), name: "pay".to_owned(), input: json!("?"), error: "no object".to_owned(), at: NOW }
 }
 
 fn asked(call: &str) -> Fact {
@@ -83,7 +83,7 @@ fn decided(call: &str, approved: bool) -> Fact {
 }
 
 fn started(call: &str) -> Fact {
-    Fact::Started { call: id(call), deadline: Some(LATER), at: Some(NOW) }
+    Fact::Started { call: id(call), deadline: Some(LATER), at: NOW }
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {

@@ -95,7 +95,7 @@ fn the_same_tool_again_after_an_interruption_is_asked_about() {
                 needs_approval,
                 checked,
                 asked_by,
-                at: None,
+                at: START,
             },
             other => other,
         });

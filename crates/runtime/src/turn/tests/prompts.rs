@@ -44,9 +44,9 @@ fn an_answer_that_does_not_fit_leaves_the_prompt_open() {
         needs_approval: false,
         checked: None,
         asked_by: Some(ToolCallId::from("look")),
-        at: Some(START),
+        at: START,
     };
-    let started = Fact::Started { call: ToolCallId::from("prompt"), deadline: None, at: Some(START) };
+    let started = Fact::Started { call: ToolCallId::from("prompt"), deadline: None, at: START };
     let when = |output: Value| {
         let result = FrontendResult {
             status: holdpoint_protocol::request::AckStatus::Success,
