@@ -9,6 +9,7 @@ use holdpoint_protocol::{
     ids::{ApprovalId, GrantId, MessageId, PartId, ToolCallId},
     json,
     message::{Part, UiMessage},
+    request::Verdict,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,16 +168,10 @@ pub enum Fact {
     /// A person decided.
     Decided {
         call: ToolCallId,
-        approved: bool,
+        verdict: Verdict,
         reason: Option<String>,
         by: Subject,
         at: Timestamp,
-        /// For an approval: the input that the call runs with in place of the model's.
-        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
-        input: Option<Value>,
-        /// The output in the tool's place. The call does not run. It counts as an approval, so `approved` is set.
-        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
-        output: Option<Value>,
         /// Through what it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<AuditChannel>,

@@ -8,6 +8,7 @@ use holdpoint_protocol::{
     chunk::FinishReason,
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     message::UiMessage,
+    request::Verdict,
 };
 use serde_json::{Value, json};
 
@@ -108,12 +109,14 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         },
         ("approved" | "denied" | "edited" | "answered", _) => Fact::Decided {
             call,
-            approved: kind != "denied",
+            verdict: match kind {
+                "edited" => Verdict::Approve { input: Some(json!({"n": 2})) },
+                "answered" => Verdict::Answer { output: json!(2) },
+                kind => Verdict::from(kind == "approved"),
+            },
             reason: None,
             by: Subject::local(),
             at: START,
-            input: (kind == "edited").then(|| json!({"n": 2})),
-            output: (kind == "answered").then(|| json!(2)),
             channel: None,
         },
         ("granted", _) => Fact::Used { call, grant: "g".into(), by: Subject::local(), at: START },
@@ -180,11 +183,11 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
         Fact::Asked { call, .. } => format!("asked {}", name(call)),
         Fact::Voted { call, by, .. } => format!("voted for {} by {}", name(call), by.as_str()),
         Fact::Escalated { call, .. } => format!("escalated {}", name(call)),
-        Fact::Decided { call, approved, input, output, .. } => match (approved, input, output) {
-            (false, ..) => format!("denied {}", name(call)),
-            (true, Some(input), _) => format!("edited {} to {input}", name(call)),
-            (true, _, Some(output)) => format!("answered {} with {output}", name(call)),
-            (true, None, None) => format!("approved {}", name(call)),
+        Fact::Decided { call, verdict, .. } => match verdict {
+            Verdict::Deny => format!("denied {}", name(call)),
+            Verdict::Approve { input: Some(input) } => format!("edited {} to {input}", name(call)),
+            Verdict::Answer { output } => format!("answered {} with {output}", name(call)),
+            Verdict::Approve { input: None } => format!("approved {}", name(call)),
         },
         Fact::Granted { call, .. } => format!("remembered {}", name(call)),
         Fact::Used { call, .. } => format!("granted {}", name(call)),

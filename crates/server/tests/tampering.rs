@@ -305,7 +305,7 @@ const ROWS: &[Row] = &[
         Found,
         Found,
         &[
-            |file| replace(file, "batches", "payload", "\"approved\":true", "\"approved\":1   "),
+            |file| replace(file, "batches", "payload", "\"verdict\":{\"approve\"", "\"verdict\":{\"answer\" "),
             |file| sql(file, "DELETE FROM batches WHERE first = (SELECT max(first) FROM batches)"),
             |file| sql(file, "DELETE FROM batches WHERE first = 0"),
             |file| {

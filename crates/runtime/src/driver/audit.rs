@@ -149,24 +149,19 @@ fn row(
             let (data, known) = of_call(AuditStep::Escalated, call)?;
             data.row(index, *at, &known.name, None, None)
         }
-        Fact::Decided { call, approved, reason, by, at, input, output, channel } => {
+        Fact::Decided { call, verdict, reason, by, at, channel } => {
             let (data, known) = of_call(AuditStep::Decided, call)?;
-            let decision = match (approved, input, output) {
-                (false, ..) => DecisionKind::Deny,
-                (true, _, Some(_)) => DecisionKind::Answer,
-                (true, Some(_), None) => DecisionKind::Edit,
-                (true, None, None) => DecisionKind::Approve,
-            };
-            let original_input = input.as_ref().and_then(|_| original(call));
+            let input = verdict.edited_input();
+            let original_input = input.and_then(|_| original(call));
             let data = Data {
                 approval: known.request.as_ref().map(|request| request.approval.clone()),
-                decision: Some(decision),
+                decision: Some(verdict.kind()),
                 channel: *channel,
-                input_sha256: input.as_ref().map_or(data.input_sha256, input_sha256),
+                input_sha256: input.map_or(data.input_sha256, input_sha256),
                 original_sha256: original_input.as_ref().and_then(input_sha256),
                 ..Data::of(AuditStep::Decided, call)
             };
-            let contents = Contents { reason: reason.clone(), input: input.clone(), original_input };
+            let contents = Contents { reason: reason.clone(), input: input.cloned(), original_input };
             let has_contents = reason.is_some() || input.is_some();
             data.row(index, *at, &known.name, Some(by.clone()), has_contents.then_some(&contents))
         }

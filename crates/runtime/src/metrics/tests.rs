@@ -1,6 +1,6 @@
 //! Tests of the exported metrics.
 
-use holdpoint_protocol::ids::ToolCallId;
+use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
 use prometheus_client::encoding::text::encode_eof;
 
 use super::*;
@@ -73,6 +73,14 @@ fn facts_become_counts() {
     let metrics = Metrics::new();
     let mut state = ChatState::default();
     let call = ToolCallId::from("c");
+    let decided = |verdict| Fact::Decided {
+        call: ToolCallId::from("c"),
+        verdict,
+        reason: None,
+        by: Subject::local(),
+        at: Timestamp(7_000),
+        channel: None,
+    };
     let facts = [
         Fact::Opened { subject: Subject::local() },
         Fact::Called {
@@ -96,16 +104,9 @@ fn facts_become_counts() {
             expires: None,
             approvers: Default::default(),
         },
-        Fact::Decided {
-            call: call.clone(),
-            approved: true,
-            reason: None,
-            by: Subject::local(),
-            at: Timestamp(7_000),
-            input: None,
-            output: None,
-            channel: None,
-        },
+        decided(Verdict::APPROVE),
+        decided(Verdict::Approve { input: Some(serde_json::json!({"n": 2})) }),
+        decided(Verdict::Answer { output: serde_json::json!(2) }),
         Fact::Settled {
             call,
             outcome: Outcome::Error("late".to_owned()),
@@ -122,6 +123,8 @@ fn facts_become_counts() {
     let text = text(&metrics);
     for (sample, wanted) in [
         ("holdpoint_decisions_total{kind=\"approve\",channel=\"inbox\"}", 1.0),
+        ("holdpoint_decisions_total{kind=\"edit\",channel=\"inbox\"}", 1.0),
+        ("holdpoint_decisions_total{kind=\"answer\",channel=\"inbox\"}", 1.0),
         ("holdpoint_decision_wait_seconds_sum{kind=\"approve\"}", 7.0),
         ("holdpoint_decision_wait_seconds_bucket{le=\"5.0\",kind=\"approve\"}", 0.0),
         ("holdpoint_decision_wait_seconds_bucket{le=\"15.0\",kind=\"approve\"}", 1.0),

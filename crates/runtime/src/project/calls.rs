@@ -257,17 +257,12 @@ impl TurnCalls {
             }),
             Fact::Voted { call, by, .. } => self.change(call, |call| call.votes.push(by.clone())),
             Fact::Escalated { call, .. } => self.change(call, |call| call.is_escalated = true),
-            Fact::Decided { call, approved, reason, by, at, input, output, .. } => self.change(call, |call| {
-                let (reason, at) = (reason.clone(), *at);
-                let voters = call.votes.iter().filter(|_| *approved);
+            Fact::Decided { call, verdict, reason, by, at, .. } => self.change(call, |call| {
+                let (kind, reason, at) = (verdict.kind(), reason.clone(), *at);
+                let voters = call.votes.iter().filter(|_| verdict.is_approval());
                 let by = voters.chain([by]).cloned().collect();
-                let original_input = input.clone().map(|input| std::mem::replace(&mut call.input, input));
-                let kind = match (approved, &original_input, output) {
-                    (false, ..) => DecisionKind::Deny,
-                    (true, _, Some(_)) => DecisionKind::Answer,
-                    (true, Some(_), None) => DecisionKind::Edit,
-                    (true, None, None) => DecisionKind::Approve,
-                };
+                let edited = verdict.edited_input().cloned();
+                let original_input = edited.map(|input| std::mem::replace(&mut call.input, input));
                 call.decision = Some(Decision { kind, original_input, reason, by, grant: None, at });
             }),
             Fact::Used { call, grant, by, at } => self.change(call, |call| {
@@ -393,10 +388,10 @@ impl Past {
                 Fact::InputStarted { call, .. } | Fact::Called { call, .. } => drop(made.insert(call)),
                 Fact::Asked { call, .. } => drop(asked.insert(call)),
                 Fact::Settled { call, .. } if made.contains(call) => drop(past.settled.insert(call.clone())),
-                Fact::Decided { call, input, .. } if asked.contains(call) => {
+                Fact::Decided { call, verdict, .. } if asked.contains(call) => {
                     past.decided.insert(call.clone());
-                    past.edited
-                        .extend(input.clone().filter(|_| made.contains(call)).map(|input| (call.clone(), input)));
+                    let edited = verdict.edited_input().filter(|_| made.contains(call));
+                    past.edited.extend(edited.map(|input| (call.clone(), input.clone())));
                 }
                 _ => {}
             }

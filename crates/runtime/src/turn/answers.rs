@@ -119,24 +119,17 @@ fn take_decision(
     if calls::expire(draft, &id, env) {
         return Answered::TooLate(Cause::Expired);
     }
-    let (approved, by, at) = (verdict.is_approval(), by.subject().clone(), env.now);
+    let (by, at) = (by.subject().clone(), env.now);
     if is_vote {
         draft.push(Fact::Voted { call: id, reason, by, at, channel: None });
         return Answered::Voted { votes, quorum };
     }
-    let (input, output) = match &verdict {
-        Verdict::Approve { input } => (input.clone(), None),
-        Verdict::Answer { output } => (None, Some(output.clone())),
-        Verdict::Deny => (None, None),
-    };
     draft.push(Fact::Decided {
         call: id.clone(),
-        approved,
+        verdict: verdict.clone(),
         reason: reason.clone(),
         by: by.clone(),
         at,
-        input,
-        output,
         channel: None,
     });
     let grant = terms.map(|terms| (env.grant_id(), terms));

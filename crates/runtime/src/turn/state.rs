@@ -5,7 +5,6 @@ use std::{collections::HashMap, sync::Arc};
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
     message::Role,
-    request::Verdict,
 };
 use serde_json::Value;
 
@@ -262,18 +261,13 @@ impl ChatState {
             }
             Fact::Voted { call, by, .. } => self.change_request(call, |request| request.votes.push(by.clone())),
             Fact::Escalated { call, .. } => self.change_request(call, |request| request.is_escalated = true),
-            Fact::Decided { call, approved, reason, input, output, .. } => self.change(call, |call| {
-                let verdict = match (approved, output) {
-                    (false, _) => Verdict::Deny,
-                    (true, Some(output)) => Verdict::Answer { output: output.clone() },
-                    (true, None) => Verdict::Approve { input: input.clone() },
-                };
-                if let Verdict::Approve { input: Some(input) } = &verdict {
+            Fact::Decided { call, verdict, reason, .. } => self.change(call, |call| {
+                if let Some(input) = verdict.edited_input() {
                     // It runs with exactly that.
                     call.input.clone_from(input);
                 }
                 if let Some(request) = &mut call.request {
-                    let reason = reason.clone();
+                    let (verdict, reason) = (verdict.clone(), reason.clone());
                     request.decision = Some(Decided { verdict, reason, position, terms: None });
                 }
             }),

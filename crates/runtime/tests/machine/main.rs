@@ -56,8 +56,9 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
             started
         );
         let asks = ["pay", "slow", "locate", "wire", BUDGET_TOOL].contains(&&*call.name);
-        let approved =
-            facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call, approved: true, .. } if call == id));
+        let approved = facts
+            .iter()
+            .any(|fact| matches!(&**fact, Fact::Decided { call, verdict, .. } if call == id && verdict.is_approval()));
         let granted = world::uses(facts).filter(|(call, ..)| *call == id).count();
         prop_assert!(started == 0 || !asks || approved || granted > 0, "{:?} ran without its approval", call);
         prop_assert!(
@@ -150,9 +151,8 @@ fn check_grants(world: &World) -> Result<(), TestCaseError> {
     let mut inputs: BTreeMap<&ToolCallId, &Value> = BTreeMap::new();
     for (at, fact) in world.facts.iter().enumerate() {
         match &**fact {
-            Fact::Called { call, input, .. } | Fact::Decided { call, input: Some(input), .. } => {
-                inputs.insert(call, input);
-            }
+            Fact::Called { call, input, .. } => _ = inputs.insert(call, input),
+            Fact::Decided { call, verdict, .. } => inputs.extend(verdict.edited_input().map(|input| (call, input))),
             Fact::Granted { call, grant, terms, by, .. } => {
                 let name = world.state.calls[call].name.as_str();
                 prop_assert_eq!(by.as_str(), "local", "{} was remembered by {:?}", name, by);
@@ -201,7 +201,7 @@ fn check_votes(facts: &[Arc<Fact>], id: &ToolCallId, is_started: bool) -> Result
                 continue;
             }
             Fact::Voted { call, by, .. } if call == id => (by, true),
-            Fact::Decided { call, by, approved, .. } if call == id => (by, *approved),
+            Fact::Decided { call, by, verdict, .. } if call == id => (by, verdict.is_approval()),
             _ => continue,
         };
         let named = if is_escalated { &world::WIRERS.1[..] } else { &world::WIRERS.0[..] };

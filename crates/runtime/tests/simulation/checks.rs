@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt;
-use holdpoint_protocol::ids::{ChatId, GrantId, ToolCallId};
+use holdpoint_protocol::{
+    holds::DecisionKind,
+    ids::{ChatId, GrantId, ToolCallId},
+};
 use holdpoint_runtime::{
     driver::{Finding, verify, verify_grants},
     grants::{GrantScope, GrantTerms},
@@ -86,9 +89,9 @@ fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {
         entry.is_late |= is_late && !entry.outcomes.is_empty();
         match &*fact {
             Fact::Asked { .. } => entry.asked += 1,
-            Fact::Decided { approved, output, .. } => {
-                entry.decisions.push(*approved);
-                entry.is_answered |= output.is_some();
+            Fact::Decided { verdict, .. } => {
+                entry.decisions.push(verdict.is_approval());
+                entry.is_answered |= verdict.kind() == DecisionKind::Answer;
             }
             Fact::Used { .. } => entry.granted += 1,
             Fact::Started { .. } => entry.started += 1,

@@ -72,12 +72,10 @@ fn asked(call: &str) -> Fact {
 fn decided(call: &str, approved: bool) -> Fact {
     Fact::Decided {
         call: id(call),
-        approved,
+        verdict: approved.into(),
         reason: None,
         by: Subject::local(),
         at: NOW,
-        input: None,
-        output: None,
         channel: None,
     }
 }
