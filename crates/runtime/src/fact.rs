@@ -90,9 +90,10 @@ pub enum Fact {
         call: ToolCallId,
         delta: Pieces,
     },
-    /// The model called a tool with a valid input.
+    /// A tool was called with a valid input.
     Called {
         call: ToolCallId,
+        by: Caller,
         name: String,
         #[serde(deserialize_with = "json::value")]
         input: Value,
@@ -107,9 +108,6 @@ pub enum Fact {
         /// The result of the tool's own check whether the call needs approval. It is never evaluated again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checked: Option<Checked>,
-        /// For a prompt: the call whose tool asked. The model neither made this call nor sees it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked_by: Option<ToolCallId>,
         at: Timestamp,
     },
     /// The model called an unknown tool, or used an invalid input. The error is the call's outcome.
@@ -302,6 +300,28 @@ impl Fact {
         match self {
             Fact::BlockDelta { delta, .. } | Fact::InputDelta { delta, .. } => delta.text().len(),
             _ => 0,
+        }
+    }
+}
+
+/// Who has made a call. The model sees only its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Caller {
+    /// The model.
+    Model,
+    /// The tool of this call, which prompts the user.
+    Tool(ToolCallId),
+    /// The token budget, which asks whether the turn may go on.
+    Budget,
+}
+
+impl Caller {
+    /// The call whose tool prompts the user.
+    pub fn tool(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::Tool(call) => Some(call),
+            Self::Model | Self::Budget => None,
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Caller, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
     subject::Subject,
     tool::{ApprovalPolicy, BUDGET_TOOL, CallState, Execution, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
@@ -80,6 +80,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             let spec = &tools.get(name).expect("one of the tools").spec;
             Fact::Called {
                 call,
+                by: if name == BUDGET_TOOL { Caller::Budget } else { Caller::Model },
                 name: name.to_owned(),
                 input: if name == BUDGET_TOOL {
                     json!({"scope": "turn", "used": 1, "limit": 1, "more": 1})
@@ -92,7 +93,6 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 origin: None,
                 needs_approval: spec.approval.approval_reason(&json!({"n": 1})).is_some(),
                 checked: None,
-                asked_by: None,
                 at: START,
             }
         }

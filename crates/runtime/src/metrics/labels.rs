@@ -49,7 +49,7 @@ impl HoldKind {
     pub(super) fn of_call(call: &Call) -> Self {
         match &call.request {
             Some(request) if request.decision.is_none() => Self::Approval,
-            _ if call.asked_by.is_some() => Self::Prompt,
+            _ if call.by.tool().is_some() => Self::Prompt,
             _ => Self::Frontend,
         }
     }

@@ -4,7 +4,11 @@ use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
 use prometheus_client::encoding::text::encode_eof;
 
 use super::*;
-use crate::{fact::Outcome, subject::Subject, tool::Execution};
+use crate::{
+    fact::{Caller, Outcome},
+    subject::Subject,
+    tool::Execution,
+};
 
 fn text(metrics: &Metrics) -> String {
     let mut out = String::new();
@@ -85,6 +89,7 @@ fn facts_become_counts() {
         Fact::Opened { subject: Subject::local() },
         Fact::Called {
             call: call.clone(),
+            by: Caller::Model,
             name: "pay".to_owned(),
             input: serde_json::Value::Null,
             execution: Execution::Server,
@@ -93,7 +98,6 @@ fn facts_become_counts() {
             origin: None,
             needs_approval: true,
             checked: None,
-            asked_by: None,
             at: Timestamp(0),
         },
         Fact::Asked {

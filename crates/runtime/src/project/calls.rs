@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     approvers::Approvers,
     clock::Timestamp,
-    fact::{CallOrder, Cause, Fact, Outcome},
+    fact::{CallOrder, Caller, Cause, Fact, Outcome},
     model::Usage,
     subject::Subject,
     tool::{Execution, StoredFile, Wait},
@@ -55,8 +55,7 @@ pub(super) struct Call {
     /// The current input; null while the model writes it.
     pub(super) input: Value,
     pub(super) execution: Execution,
-    /// Whether it is a prompt of a running tool.
-    pub(super) is_prompt: bool,
+    pub(super) by: Caller,
     /// Whether it is a frontend call that needs approval first.
     pub(super) is_gated: bool,
     /// Whether the tool's policy asks for approval. A grant may give it.
@@ -234,13 +233,13 @@ impl TurnCalls {
                 }
             }
             Fact::InputStarted { call, name } => drop(self.call(call, name)),
-            Fact::Called { call, name, input, execution, wait, asked_by, needs_approval, .. } => {
+            Fact::Called { call, name, input, execution, wait, by, needs_approval, .. } => {
                 let is_frontend = *execution == Execution::Frontend;
                 // A prompt is answered while its tool runs, so the response stays open for it.
-                let is_resubmit = is_frontend && (self.is_resubmit || *wait == Wait::Resubmit) && asked_by.is_none();
+                let is_resubmit = is_frontend && (self.is_resubmit || *wait == Wait::Resubmit) && by.tool().is_none();
                 let made = self.made(call, name, input);
                 made.execution = *execution;
-                made.is_prompt = asked_by.is_some();
+                made.by.clone_from(by);
                 made.is_gated = is_frontend && *needs_approval;
                 made.needs_approval = *needs_approval;
                 made.is_resubmit = is_resubmit;
@@ -336,7 +335,7 @@ impl TurnCalls {
                 name: name.to_owned(),
                 input: Value::Null,
                 execution: Execution::Server,
-                is_prompt: false,
+                by: Caller::Model,
                 is_gated: false,
                 needs_approval: false,
                 is_invalid: false,

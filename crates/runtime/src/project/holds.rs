@@ -153,7 +153,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolSet,
     let runs_in_browser = is_frontend && call.start.is_some();
     let waits_for_person = call.waits() == Waits::Person;
     let is_decided = call.request.is_some() || call.decision.is_some();
-    let kind = match (is_decided.then_some(()), call.is_prompt) {
+    let kind = match (is_decided.then_some(()), call.by.tool().is_some()) {
         (Some(()), _) if !runs_in_browser => HoldKind::Approval,
         (Some(()), _) => HoldKind::Frontend,
         (None, true) => HoldKind::Prompt,

@@ -195,7 +195,7 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
             {
                 return Answered::InvalidValue(error);
             }
-            if let (Some(_), Outcome::Output(output)) = (&call.asked_by, &outcome)
+            if let (Some(_), Outcome::Output(output)) = (call.by.tool(), &outcome)
                 && let Err(unfit) = admit_answer(&call.input, output)
             {
                 return unfit;

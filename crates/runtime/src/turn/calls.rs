@@ -13,9 +13,9 @@ use super::{
     writing::OpenInput,
 };
 use crate::{
-    fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
+    fact::{CallOrder, Caller, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     grants::UsableGrant,
-    tool::{self, ApprovalPolicy, BUDGET_TOOL, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
+    tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
     value::admit_sized,
 };
 
@@ -165,7 +165,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         // the tool's own policy is unknown too.
         None if is_approved && env.tools.pending_timeout(origin).is_some() => None,
         // There is no budget any more, so nothing is in the way of the approval.
-        None if call.name == BUDGET_TOOL => {
+        None if call.by == Caller::Budget => {
             return settle(draft, id, Outcome::Output(json!({"continued": true})), Cause::Ran, env);
         }
         None => {
@@ -194,12 +194,8 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
 
 /// Settles a tool's open prompts.
 pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause, env: &Env<'_>) {
-    let open: Vec<ToolCallId> = draft
-        .state
-        .open_calls()
-        .filter(|(_, call)| call.asked_by.as_ref() == Some(by))
-        .map(|(id, _)| id.clone())
-        .collect();
+    let open: Vec<ToolCallId> =
+        draft.state.open_calls().filter(|(_, call)| call.by.tool() == Some(by)).map(|(id, _)| id.clone()).collect();
     for call in open {
         let outcome = Outcome::Error("no longer asked: the tool did not wait for the answer".to_owned());
         draft.push(Fact::Settled { call, outcome, cause, at: env.now, channel: None });
@@ -228,6 +224,7 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
     draft.push(Fact::InputStarted { call: call.clone(), name: PROMPT_TOOL.to_owned() });
     draft.push(Fact::Called {
         call: call.clone(),
+        by: Caller::Tool(by.clone()),
         name: PROMPT_TOOL.to_owned(),
         input,
         execution: Execution::Frontend,
@@ -237,7 +234,6 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         origin: None,
         needs_approval: false,
         checked: None,
-        asked_by: Some(by.clone()),
         at: env.now,
     });
     draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: env.now });

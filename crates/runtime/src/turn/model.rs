@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Call, CheckedCall, Draft, Env, Phase, calls};
 use crate::{
-    fact::{BlockKind, CallOrder, Cause, Checked, Fact, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Caller, Cause, Checked, Fact, Outcome, TurnEnd},
     model::ModelEvent,
     tool::{ApprovalPolicy, ToolSpec, Wait},
     value::{MAX_LEVELS, MAX_NODES, admit_input, admit_integers, excerpt, excerpt_text},
@@ -154,6 +154,7 @@ fn call(
         Err(error) => draft.push(Fact::Invalid { call, name, input, error, at: env.now }),
         Ok(()) => draft.push(Fact::Called {
             call,
+            by: Caller::Model,
             name,
             input,
             needs_approval,
@@ -167,7 +168,6 @@ fn call(
             },
             returns: tool.spec.returns,
             origin: tool.spec.origin.clone(),
-            asked_by: None,
             at: env.now,
         }),
     }

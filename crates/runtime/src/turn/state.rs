@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    fact::{Cause, Checked, Fact, NextTurn, Outcome},
+    fact::{Caller, Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
-    tool::{BUDGET_TOOL, CallState, Execution, Returns, Wait},
+    tool::{CallState, Execution, Returns, Wait},
 };
 
 /// The state of a chat.
@@ -70,8 +70,8 @@ pub struct Call {
     pub returns: Returns,
     /// Where the tool came from.
     pub origin: Option<String>,
-    /// For a prompt: the call whose tool asked.
-    pub asked_by: Option<ToolCallId>,
+    /// Who has made it.
+    pub by: Caller,
     /// The result of the tool's own check whether it needs approval.
     pub checked: Option<Checked>,
     /// The position of its turn.
@@ -207,7 +207,7 @@ impl ChatState {
                 });
             }
             Fact::TurnEnded { .. } => self.turn = None,
-            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by, checked, .. } => {
+            Fact::Called { call, name, input, execution, wait, returns, origin, by, checked, .. } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),
@@ -215,7 +215,7 @@ impl ChatState {
                     wait: *wait,
                     returns: *returns,
                     origin: origin.clone(),
-                    asked_by: asked_by.clone(),
+                    by: by.clone(),
                     checked: checked.clone(),
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
@@ -233,7 +233,7 @@ impl ChatState {
                     wait: Wait::Stream,
                     returns: Returns::Output,
                     origin: None,
-                    asked_by: None,
+                    by: Caller::Model,
                     checked: None,
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
@@ -348,7 +348,7 @@ impl ChatState {
         if let Some(turn) = &mut self.turn {
             turn.inputs.retain(|input| input.call != *id);
             turn.calls.push(id.clone());
-            if call.name == BUDGET_TOOL {
+            if call.by == Caller::Budget {
                 // The model was not called in this step.
                 turn.steps = turn.steps.saturating_sub(1);
             }

@@ -22,7 +22,7 @@ use holdpoint_runtime::{
     driver::gone_chunks,
     grants::{Coverage, GrantTerms, JsonDigest},
     internals::{
-        fact::{CallOrder, Fact, Outcome},
+        fact::{CallOrder, Caller, Fact, Outcome},
         project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
         turn::{ChatState, PlannedTurn, Stage},
     },
@@ -121,14 +121,15 @@ fn check_budget(facts: &[Arc<Fact>], state: &ChatState) -> Result<(), TestCaseEr
             Fact::TurnStarted { .. } => turn = 0,
             Fact::StepEnded { usage, .. } => (turn, chat) = (turn + usage.total(), chat + usage.total()),
             Fact::Settled { call, outcome: Outcome::Output(_), .. } => {
-                let asked = state.calls.get(call).filter(|call| call.name == BUDGET_TOOL);
+                let asked = state.calls.get(call).filter(|call| call.by == Caller::Budget);
                 if let Some(asked) = asked {
                     turn = 0;
                     chat = if asked.input["scope"] == "chat" { 0 } else { chat };
                 }
             }
             Fact::StepStarted => {
-                let asks = matches!(facts.get(at + 2).map(|fact| &**fact), Some(Fact::Called { name, .. }) if name == BUDGET_TOOL);
+                let asks =
+                    matches!(facts.get(at + 2).map(|fact| &**fact), Some(Fact::Called { by: Caller::Budget, .. }));
                 let is_within = BUDGET.turn.is_none_or(|limit| turn < limit.get())
                     && BUDGET.chat.is_none_or(|limit| chat < limit.get());
                 prop_assert_ne!(

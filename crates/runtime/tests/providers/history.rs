@@ -50,7 +50,7 @@ fn turn(id: &str) -> [Fact; 2] {
 }
 
 fn called(call: &str) -> Fact {
-    fact(json!({"fact": "called", "call": call, "name": "get_weather", "input": {"location": call},
+    fact(json!({"fact": "called", "call": call, "by": "model", "name": "get_weather", "input": {"location": call},
         "execution": "server", "wait": "stream", "returns": "output", "needsApproval": false, "at": 1}))
 }
 

@@ -20,6 +20,7 @@ fn turn_started(order: CallOrder) -> Fact {
 fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
     Fact::Called {
         call: id(call),
+        by: Caller::Model,
         name: "pay".to_owned(),
         input: json!({"n": 1}),
         execution,
@@ -28,7 +29,6 @@ fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
         origin: None,
         needs_approval: false,
         checked: None,
-        asked_by: None,
         at: NOW,
     }
 }
@@ -43,8 +43,8 @@ fn in_browser(call: &str, wait: Wait) -> Fact {
 
 fn prompt(call: &str, by: &str) -> Fact {
     let mut fact = in_browser(call, Wait::Stream);
-    if let Fact::Called { asked_by, .. } = &mut fact {
-        *asked_by = Some(id(by));
+    if let Fact::Called { by: caller, .. } = &mut fact {
+        *caller = Caller::Tool(id(by));
     }
     fact
 }

@@ -82,21 +82,21 @@ fn the_same_tool_again_after_an_interruption_is_asked_about() {
         let outcome = Outcome::Error("unknown".to_owned());
         let settled = Fact::Settled { call: "pay".into(), outcome, cause, at: START, channel: None };
         let called = facts("called pay").into_iter().map(|fact| match fact {
-            Fact::Called {
-                name, input, execution, wait, returns, origin, needs_approval, checked, asked_by, ..
-            } => Fact::Called {
-                call: "second".into(),
-                name,
-                input,
-                execution,
-                wait,
-                returns,
-                origin,
-                needs_approval,
-                checked,
-                asked_by,
-                at: START,
-            },
+            Fact::Called { name, input, execution, wait, returns, origin, needs_approval, checked, by, .. } => {
+                Fact::Called {
+                    call: "second".into(),
+                    name,
+                    input,
+                    execution,
+                    wait,
+                    returns,
+                    origin,
+                    needs_approval,
+                    checked,
+                    by,
+                    at: START,
+                }
+            }
             other => other,
         });
         given(ran).and([settled, Fact::StepStarted].into_iter().chain(called)).with([grant("pay")])

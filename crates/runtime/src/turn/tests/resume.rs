@@ -51,6 +51,7 @@ fn a_call_with_a_state_is_resumed_and_its_prompts_stay_open() {
     let prompted = [
         Fact::Called {
             call: ToolCallId::from("p"),
+            by: crate::fact::Caller::Tool(ToolCallId::from("look")),
             name: "ask_user".to_owned(),
             input: json!({}),
             execution: crate::tool::Execution::Frontend,
@@ -59,7 +60,6 @@ fn a_call_with_a_state_is_resumed_and_its_prompts_stay_open() {
             origin: None,
             needs_approval: false,
             checked: None,
-            asked_by: Some(ToolCallId::from("look")),
             at: START,
         },
         Fact::Started { call: ToolCallId::from("p"), deadline: Some(START.after(TIMEOUT)), at: START },
