@@ -502,12 +502,12 @@ const ROWS: &[Row] = &[
             },
             |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
             |file| change_hold(file, "voting", |data| data["request"]["votes"] = json!(["bob", "carol"])),
-            |file| sql(file, "UPDATE holds SET deadline = deadline + 86400000"),
+            |file| sql(file, "UPDATE holds SET due_at = due_at + 86400000"),
             |file| sql(file, "DELETE FROM holds WHERE tool = 'pay'"),
             |file| {
                 sql(
                     file,
-                    "INSERT INTO holds SELECT chat, 'other', subject, tool, approval, since, deadline, data FROM holds LIMIT 1",
+                    "INSERT INTO holds SELECT chat, 'other', subject, tool, approval, since, due_at, data FROM holds LIMIT 1",
                 )
             },
         ],
@@ -724,9 +724,9 @@ async fn nothing_runs_that_was_not_shown() {
     let (path, yes) = (format!("/api/approvals/{approval}"), json!({"approved": true}));
     let file = scene.database();
     let original: (Vec<u8>, Option<i64>) =
-        file.query_row("SELECT data, deadline FROM holds", [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a row");
+        file.query_row("SELECT data, due_at FROM holds", [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a row");
     let restore = || {
-        let set = "UPDATE holds SET data = ?1, deadline = ?2";
+        let set = "UPDATE holds SET data = ?1, due_at = ?2";
         assert_eq!(file.execute(set, (&original.0, original.1)).expect("it writes"), 1);
     };
 
@@ -752,7 +752,7 @@ async fn nothing_runs_that_was_not_shown() {
         |file| {
             change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["subject:mallory"]}));
         },
-        |file| sql(file, "UPDATE holds SET deadline = deadline + 1"),
+        |file| sql(file, "UPDATE holds SET due_at = due_at + 1"),
         |file| sql(file, "UPDATE holds SET since = since - 1"),
     ];
     for (each, change) in changes.iter().enumerate() {
@@ -851,7 +851,7 @@ async fn what_was_imported_into_a_new_database_is_verified() {
     };
     for (change, says) in [
         (replaced("audit", "data", "\"approve\"", "\"deny\""), "the line of the record was changed"),
-        ("UPDATE holds SET deadline = deadline + 1".to_owned(), "the row of the hold"),
+        ("UPDATE holds SET due_at = due_at + 1".to_owned(), "the row of the hold"),
         ("DELETE FROM approvers".to_owned(), "those whose inbox lists the hold"),
         ("UPDATE chats SET subject = 'eve' WHERE id = 'paid'".to_owned(), "the owner"),
         (replaced("batches", "payload", "Hanako", "Hanaka"), "were changed"),

@@ -127,7 +127,7 @@ impl Hold {
     }
 
     /// When something is to be done about it: its deadline or, before that, its escalation.
-    fn wakes_at(&self) -> Option<Timestamp> {
+    fn due_at(&self) -> Option<Timestamp> {
         let escalates = self.request.as_ref().filter(|request| !request.is_escalated).and_then(|request| {
             let escalation = request.approvers.escalate.as_ref()?;
             Some(request.asked_at.after(escalation.after))
@@ -141,7 +141,7 @@ impl Hold {
             tool: self.name.clone(),
             approval: self.request.as_ref().map(|request| request.approval.clone()),
             since: self.since,
-            deadline: self.wakes_at(),
+            due_at: self.due_at(),
             data: seal(self),
         }
     }
@@ -149,7 +149,7 @@ impl Hold {
     /// Whether a row says of it what it is.
     pub(super) fn is_stored_as(&self, row: &HoldRow) -> bool {
         let own = self.row();
-        let columns = |row: &HoldRow| (row.since, row.deadline, row.tool.clone(), row.approval.clone());
+        let columns = |row: &HoldRow| (row.since, row.due_at, row.tool.clone(), row.approval.clone());
         Self::read(row).is_ok_and(|stored| stored == *self) && columns(&own) == columns(row)
     }
 
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_hold_is_json_and_comes_back() {
         let row = hold().row();
-        assert_eq!((row.since, row.deadline), (Timestamp(5), Some(Timestamp(9))));
+        assert_eq!((row.since, row.due_at), (Timestamp(5), Some(Timestamp(9))));
         assert_eq!(Hold::read(&row).ok(), Some(hold()));
         let json: serde_json::Value = serde_json::from_slice(&row.data).expect("people may look at it");
         assert_eq!(json["request"]["approval"], "a");

@@ -39,7 +39,7 @@ impl Command {
             | Command::Prompt { .. }
             | Command::Keeper { .. }
             | Command::Progress { .. }
-            | Command::Expired { .. }
+            | Command::Due { .. }
             | Command::Recover { .. } => None,
         }
     }
@@ -54,7 +54,7 @@ impl Command {
             Command::Prompt { .. }
             | Command::Keeper { .. }
             | Command::Progress { .. }
-            | Command::Expired { .. }
+            | Command::Due { .. }
             | Command::Recover { .. } => {}
         }
     }

@@ -60,7 +60,7 @@ impl OnConflict {
             Input::Submit(_)
             | Input::Result { .. }
             | Input::Decide { .. }
-            | Input::Expired { .. }
+            | Input::Due { .. }
             | Input::Stop { .. }
             | Input::ResumeIdle
             | Input::Follow { .. }

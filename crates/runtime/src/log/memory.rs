@@ -12,10 +12,10 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, Deadline,
-    DeleteResult, Deletion, Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery,
-    HoldRow, Listed, ListedHold, Log, LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS,
-    Wakeup, one_node::one_node,
+    Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, DeleteResult,
+    Deletion, Digest, Due, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, HoldRow,
+    Listed, ListedHold, Log, LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
+    one_node::one_node,
 };
 use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
 
@@ -44,7 +44,7 @@ struct Chats {
     by_subject: HashMap<Subject, Owned>,
     open: BTreeSet<ChatId>,
     newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
-    deadlines: BTreeSet<(Timestamp, ChatId, ToolCallId)>,
+    due: BTreeSet<(Timestamp, ChatId, ToolCallId)>,
     /// The holds about which somebody may decide, besides the owner of the chat.
     by_approver: HashMap<Approver, BTreeMap<(Timestamp, ToolCallId, ChatId), Subject>>,
     owned: BTreeMap<ChatId, NodeId>,
@@ -77,7 +77,7 @@ struct Chat {
     head: Head,
     /// The keys used in it, with their subjects.
     keys: Vec<(Subject, Arc<str>)>,
-    /// When the hold of each call began, and its deadline.
+    /// When the hold of each call began, and when it is due.
     holds: HashMap<ToolCallId, (Timestamp, Option<Timestamp>)>,
     approvers: Vec<(ToolCallId, Approver)>,
 }
@@ -177,10 +177,10 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().holds(&query, limit)) })
     }
 
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
         Box::pin(async move {
             let chats = self.chats();
-            Ok(chats.deadlines.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
+            Ok(chats.due.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
         })
     }
 
@@ -303,8 +303,8 @@ impl Chats {
         self.list(&id, &chat.head);
         let owned = self.by_subject.entry(chat.head.subject.clone()).or_default();
         for hold in holds.opened {
-            chat.holds.insert(hold.call.clone(), (hold.since, hold.deadline));
-            self.deadlines.extend(hold.deadline.map(|deadline| (deadline, id.clone(), hold.call.clone())));
+            chat.holds.insert(hold.call.clone(), (hold.since, hold.due_at));
+            self.due.extend(hold.due_at.map(|due_at| (due_at, id.clone(), hold.call.clone())));
             owned.holds.insert((hold.since, hold.call.clone(), id.clone()), hold);
         }
         for (call, approver) in holds.approvers {
@@ -370,9 +370,9 @@ impl Chats {
     }
 
     fn close(&mut self, id: &ChatId, chat: &mut Chat, call: &ToolCallId) {
-        let Some((since, deadline)) = chat.holds.remove(call) else { return };
-        if let Some(deadline) = deadline {
-            self.deadlines.remove(&(deadline, id.clone(), call.clone()));
+        let Some((since, due_at)) = chat.holds.remove(call) else { return };
+        if let Some(due_at) = due_at {
+            self.due.remove(&(due_at, id.clone(), call.clone()));
         }
         let place = (since, call.clone(), id.clone());
         let by_approver = &mut self.by_approver;

@@ -32,9 +32,9 @@ pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Deletion, Digest, Found, Head,
-    HeadOrder, HeadQuery, Health, HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key,
-    Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, DeleteResult, Deletion, Digest, Due, Found, Head, HeadOrder,
+    HeadQuery, Health, HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key, Listed,
+    ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
 };
 
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
@@ -69,7 +69,7 @@ const WAKEUPS: usize = 1024;
 /// - **Wakeups** come after the commit. They may be lost, and a failed append causes none.
 /// - **Heads** are those of the last append. They are listed by id or by last change, in pages.
 /// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
-/// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by deadline.
+/// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by when they are due.
 /// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
 ///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
 /// - **Deletion** is a compare-and-set too. It removes the events, the digests, the head, the keys and the holds of a chat, and nothing
@@ -187,8 +187,8 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// end of the list, or if their data has more than [`PAGE_BYTES`] bytes.
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>>;
 
-    /// The deadlines of open holds up to a time, earliest first, at most `limit`.
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>>;
+    /// The open holds about which something is due up to a time, earliest first, at most `limit`.
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>>;
 
     /// Counts the open holds by tool, kind and age. The times are those between two ages, latest first. It looks at
     /// every hold.

@@ -136,8 +136,8 @@ pub struct HoldRow {
     pub approval: Option<ApprovalId>,
     /// When the wait began.
     pub since: Timestamp,
-    /// The time at which it expires.
-    pub deadline: Option<Timestamp>,
+    /// When something is to be done about it: it escalates, or it expires.
+    pub due_at: Option<Timestamp>,
     /// Other data: the runtime's own JSON.
     pub data: Bytes,
 }
@@ -145,8 +145,8 @@ pub struct HoldRow {
 /// Somebody who may decide about a hold: its call, and who it is. `None` is a row that names nobody who could.
 pub type HoldApprover = (ToolCallId, Option<Approver>);
 
-/// The deadline of a hold: its time, its chat and its call.
-pub type Deadline = (Timestamp, ChatId, ToolCallId);
+/// A hold about which something is due: the time, its chat and its call.
+pub type Due = (Timestamp, ChatId, ToolCallId);
 
 /// A hold in a list: its chat, and the hold.
 pub type ListedHold = (ChatId, HoldRow);

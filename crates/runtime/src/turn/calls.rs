@@ -271,8 +271,8 @@ pub(super) fn ran(
     }
 }
 
-/// Handles a deadline.
-pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
+/// Does what is due about a call: it expires, or it escalates.
+pub(super) fn due(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
     if !expire(draft, id, env) {
         return escalate(draft, id, env);
     }

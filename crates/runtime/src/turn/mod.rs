@@ -118,7 +118,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
             cut_off::cut_off(draft_ref, &call, may_have_run, said.as_deref(), env);
         }
         Input::Progress { call, output } => calls::progress(draft_ref, call, output),
-        Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
+        Input::Due { call, is_watched } => calls::due(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
         Input::Save { call, data, prompts } => reply = resume::save(draft_ref, &call, data, &prompts, env),

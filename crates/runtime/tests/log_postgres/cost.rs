@@ -62,7 +62,7 @@ async fn no_request_reads_a_whole_table() {
             }
             let query = HoldQuery { of: HoldsOf::Chat("chat 9".into()), only_approvals: false, after: None };
             assert_eq!(log.holds(query, 10).await.expect("it lists").len(), 1);
-            assert_eq!(log.deadlines(Timestamp(u64::MAX), 10).await.expect("it lists").len(), 10);
+            assert_eq!(log.due(Timestamp(u64::MAX), 10).await.expect("it lists").len(), 10);
             assert_eq!(log.usage(&subject, NodeId(9), 10).await.expect("it counts").open, 10);
             assert_eq!(log.abandoned(NodeId(9), 10).await, Ok(vec![]));
             let at = at + round * 12;

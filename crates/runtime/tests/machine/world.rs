@@ -499,7 +499,7 @@ impl World {
             .map(|(id, _)| id.clone())
             .collect();
         for call in due {
-            self.input(Input::Expired { call, is_watched });
+            self.input(Input::Due { call, is_watched });
         }
     }
 

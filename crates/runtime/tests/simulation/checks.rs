@@ -244,7 +244,7 @@ fn check_holds(world: &World, chat: &ChatId, state: &ChatState, found: &mut Vec<
     let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
     let rows = world.journal.log.holds(query, 1000).now_or_never().expect("memory does not wait").expect("it lists");
     let mut rows: Vec<_> =
-        rows.into_iter().map(|(_, row)| (row.call, row.approval, Some(row.since), row.deadline)).collect();
+        rows.into_iter().map(|(_, row)| (row.call, row.approval, Some(row.since), row.due_at)).collect();
     let mut held: Vec<_> = state
         .open_calls()
         .filter(|(_, call)| call.is_held())

@@ -102,13 +102,13 @@ const FORMAT_1: &str = "
         tool     bytea NOT NULL,
         approval bytea,                       -- the approval request, if it waits for a decision
         since    bigint NOT NULL,             -- milliseconds since 1970, UTC
-        deadline bigint,
+        due_at   bigint,                      -- when something is to be done about it
         data     bytea NOT NULL,              -- JSON
         PRIMARY KEY (chat, call)
     );
     CREATE INDEX holds_by_subject ON @.holds (subject, since, call);
     CREATE INDEX approvals_by_subject ON @.holds (subject, since, call) WHERE approval IS NOT NULL;
-    CREATE INDEX holds_by_deadline ON @.holds (deadline, chat, call) WHERE deadline IS NOT NULL;
+    CREATE INDEX holds_by_due ON @.holds (due_at, chat, call) WHERE due_at IS NOT NULL;
 
     -- What the runtime reads in place of older batches.
     CREATE TABLE @.digests (

@@ -180,5 +180,5 @@ fn tool_done(call: &str, outcome: Result<Value, &str>) -> Input {
 }
 
 fn expired(call: &str, is_watched: bool) -> Input {
-    Input::Expired { call: ToolCallId::from(call), is_watched }
+    Input::Due { call: ToolCallId::from(call), is_watched }
 }
