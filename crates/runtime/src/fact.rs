@@ -155,8 +155,7 @@ pub enum Fact {
         by: Subject,
         at: Timestamp,
         /// Through what it came.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        channel: Option<AuditChannel>,
+        channel: AuditChannel,
     },
     /// Nobody has decided for some time: those of the escalation may decide too from now on.
     Escalated {
@@ -171,8 +170,7 @@ pub enum Fact {
         by: Subject,
         at: Timestamp,
         /// Through what it came.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        channel: Option<AuditChannel>,
+        channel: AuditChannel,
     },
     /// A person approved later calls too: the approval of this call made a grant.
     Granted {

@@ -5,6 +5,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
+    audit::AuditChannel,
     chunk::FinishReason,
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     message::UiMessage,
@@ -117,7 +118,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             reason: None,
             by: Subject::local(),
             at: START,
-            channel: None,
+            channel: AuditChannel::Inbox,
         },
         ("granted", _) => Fact::Used { call, grant: "g".into(), by: Subject::local(), at: START },
         ("started", name) => {

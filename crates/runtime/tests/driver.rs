@@ -125,7 +125,7 @@ async fn whoever_loses_the_race_reads_again() {
                 reason: None,
                 by: Subject::from("them"),
                 at: other,
-                channel: None,
+                channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             },
             Fact::Settled {
                 call,

@@ -141,7 +141,7 @@ fn row(
         Fact::Voted { call, reason, by, at, channel } => {
             let (data, known) = of_call(AuditStep::Voted, call)?;
             let approval = known.request.as_ref().map(|request| request.approval.clone());
-            let data = Data { approval, decision: Some(DecisionKind::Approve), channel: *channel, ..data };
+            let data = Data { approval, decision: Some(DecisionKind::Approve), channel: Some(*channel), ..data };
             let contents = Contents { reason: reason.clone(), input: None, original_input: None };
             data.row(index, *at, &known.name, Some(by.clone()), reason.is_some().then_some(&contents))
         }
@@ -156,7 +156,7 @@ fn row(
             let data = Data {
                 approval: known.request.as_ref().map(|request| request.approval.clone()),
                 decision: Some(verdict.kind()),
-                channel: *channel,
+                channel: Some(*channel),
                 input_sha256: input.map_or(data.input_sha256, input_sha256),
                 original_sha256: original_input.as_ref().and_then(input_sha256),
                 ..Data::of(AuditStep::Decided, call)

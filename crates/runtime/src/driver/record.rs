@@ -20,7 +20,7 @@ use super::{
     work::prompt_response,
 };
 use crate::{
-    fact::{Cause, Fact, Outcome},
+    fact::{Fact, Outcome},
     log::{Append, AppendId, AuditRow, Key, LogError, Ownership},
     metrics::Channel,
     model::{ModelError, ModelRequest},
@@ -85,6 +85,7 @@ impl ChatTask {
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
         let mut refused = BTreeSet::new();
+        let channel = self.channel;
         let _closed = self.close_gates(&input).await;
         let recorded = loop {
             let known = self.known_grants(std::slice::from_ref(&input), &refused).await;
@@ -93,9 +94,9 @@ impl ChatTask {
             let mut reply = Reply::None;
             self.decide(&known, |state, env| {
                 env.refuses = refuses;
+                env.channel = audit_channel(channel, &input);
                 reply = step_on(state, input.clone(), env, &mut facts);
             });
-            facts.iter_mut().for_each(|fact| self.sign(fact));
             refused.extend(grants::used(&facts));
             match (self.record(facts, on_conflict).await, before) {
                 (Err(ChatError::NotGranted), Some(before)) => self.state = before,
@@ -104,21 +105,6 @@ impl ChatTask {
         };
         self.count_turn();
         recorded
-    }
-
-    /// Writes into a decision, and into a browser's result, through what it came. The turn machine does not know.
-    fn sign(&self, fact: &mut Fact) {
-        let (channel, is_result) = match fact {
-            Fact::Decided { channel, .. } | Fact::Voted { channel, .. } => (channel, false),
-            Fact::Settled { channel, cause: Cause::Result, .. } => (channel, true),
-            _ => return,
-        };
-        *channel = Some(match self.channel {
-            Channel::Inbox if is_result => AuditChannel::Ack,
-            Channel::Inbox => AuditChannel::Inbox,
-            Channel::Chat | Channel::Ws => AuditChannel::Chat,
-            Channel::Live => AuditChannel::Live,
-        });
     }
 
     /// The limit that prevents a new turn. Without one, reserves a place for the turn.
@@ -178,6 +164,8 @@ impl ChatTask {
             full_of_grants: known.full,
             unsent: &self.unsent,
             refuses: None,
+            // That of the input, if it has one. Nothing that the model does is recorded with a channel.
+            channel: AuditChannel::Chat,
             new_id: &mut new_id,
         };
         ask(&mut self.state, &mut env);
@@ -403,6 +391,16 @@ impl ChatTask {
             }
             _ => {}
         }
+    }
+}
+
+/// Through what an input came, for the record.
+fn audit_channel(channel: Channel, input: &Input) -> AuditChannel {
+    match (channel, input) {
+        (Channel::Inbox, Input::Result { .. }) => AuditChannel::Ack,
+        (Channel::Inbox, _) => AuditChannel::Inbox,
+        (Channel::Chat | Channel::Ws, _) => AuditChannel::Chat,
+        (Channel::Live, _) => AuditChannel::Live,
     }
 }
 

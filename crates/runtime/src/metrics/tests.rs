@@ -83,7 +83,7 @@ fn facts_become_counts() {
         reason: None,
         by: Subject::local(),
         at: Timestamp(7_000),
-        channel: None,
+        channel: holdpoint_protocol::audit::AuditChannel::Inbox,
     };
     let facts = [
         Fact::Opened { subject: Subject::local() },

@@ -121,7 +121,7 @@ fn take_decision(
     }
     let (by, at) = (by.subject().clone(), env.now);
     if is_vote {
-        draft.push(Fact::Voted { call: id, reason, by, at, channel: None });
+        draft.push(Fact::Voted { call: id, reason, by, at, channel: env.channel });
         return Answered::Voted { votes, quorum };
     }
     draft.push(Fact::Decided {
@@ -130,7 +130,7 @@ fn take_decision(
         reason: reason.clone(),
         by: by.clone(),
         at,
-        channel: None,
+        channel: env.channel,
     });
     let grant = terms.map(|terms| (env.grant_id(), terms));
     if let Some((grant, terms)) = grant.clone() {

@@ -189,7 +189,8 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
     }
     // A tool's prompts are settled first: its own outcome is always the last fact about it.
     drop_prompts(draft, id, cause, env);
-    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel: None });
+    let channel = (cause == Cause::Result).then_some(env.channel);
+    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel });
 }
 
 /// Settles a tool's open prompts.

@@ -26,7 +26,10 @@ use std::collections::BTreeSet;
 pub use budget::Spent;
 pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
 pub use grants::{AskedTools, asked_tools};
-use holdpoint_protocol::ids::{ApprovalId, GrantId, MessageId, ToolCallId};
+use holdpoint_protocol::{
+    audit::AuditChannel,
+    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
+};
 pub use input::{
     Answered, CheckedCall, ClientHas, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply,
     ResponsePlan, Submit,
@@ -70,6 +73,8 @@ pub struct Env<'a> {
     pub unsent: &'a BTreeSet<ToolCallId>,
     /// The limit that prevents a new turn, if any. Open turns continue.
     pub refuses: Option<Refusal>,
+    /// Through what the input came: a decision and a browser's result are recorded with it.
+    pub channel: AuditChannel,
     /// Returns a new id each time, without a prefix.
     pub new_id: &'a mut dyn FnMut() -> String,
 }

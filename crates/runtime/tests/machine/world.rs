@@ -240,6 +240,7 @@ impl World {
             full_of_grants: None,
             unsent: &BTreeSet::new(),
             refuses: None,
+            channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
         };
         let (facts, reply) = step(&mut self.state, input, &mut env);
@@ -331,6 +332,7 @@ impl World {
             full_of_grants: None,
             unsent: &BTreeSet::new(),
             refuses: None,
+            channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
         })
     }

@@ -76,7 +76,7 @@ fn decided(call: &str, approved: bool) -> Fact {
         reason: None,
         by: Subject::local(),
         at: NOW,
-        channel: None,
+        channel: holdpoint_protocol::audit::AuditChannel::Inbox,
     }
 }
 

@@ -91,6 +91,7 @@ fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
         full_of_grants: None,
         unsent: &BTreeSet::new(),
         refuses: None,
+        channel: holdpoint_protocol::audit::AuditChannel::Inbox,
         new_id: &mut || "1".to_owned(),
     };
     let (_, reply) = step(&mut state, again, &mut env);

@@ -133,6 +133,7 @@ impl Case {
             full_of_grants: None,
             unsent: &self.unsent,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
+            channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
         };
         let (facts, reply) = step(&mut state, input, &mut env);
