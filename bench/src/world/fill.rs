@@ -170,11 +170,11 @@ impl Template {
             approval: approval.as_deref().map(ApprovalId::from),
             // As in the facts: what is listed otherwise can't be decided.
             since: hold.since,
-            deadline: hold.deadline,
+            due_at: hold.due_at,
             data: resealed(&rename(std::str::from_utf8(&hold.data).expect("JSON"))),
         });
         let keys = [Some(call.as_str()), approval.as_deref()].into_iter().flatten();
-        let keys = keys.map(|id| Key { id: id.into(), at: Some(0), is_shared: false });
+        let keys = keys.map(|id| Key { id: id.into(), at: 0, is_shared: false });
         let append = Append {
             chat: chat.clone(),
             expected: 0,

@@ -85,7 +85,7 @@ pub struct AuditLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub by: Option<String>,
-    /// Through what a decision came. Those of earlier versions do not say.
+    /// Through what a vote, a decision or a browser's result came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub channel: Option<AuditChannel>,

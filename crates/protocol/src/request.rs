@@ -165,11 +165,13 @@ pub struct DecisionRequest {
 }
 
 /// What a person decides about a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It may run.
     Approve {
         /// The input that it runs with, if that is another one.
+        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
     },
     /// It may not run.
@@ -177,6 +179,7 @@ pub enum Verdict {
     /// It does not run: this is its output.
     Answer {
         /// The output.
+        #[serde(deserialize_with = "json::value")]
         output: Value,
     },
 }
@@ -195,7 +198,15 @@ impl Verdict {
         }
     }
 
-    /// Whether it is no denial.
+    /// The input that the call runs with in place of the model's.
+    pub fn edited_input(&self) -> Option<&Value> {
+        match self {
+            Self::Approve { input } => input.as_ref(),
+            Self::Deny | Self::Answer { .. } => None,
+        }
+    }
+
+    /// Whether it approves the call, or answers in the tool's place.
     pub fn is_approval(&self) -> bool {
         *self != Self::Deny
     }

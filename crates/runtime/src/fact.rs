@@ -9,6 +9,7 @@ use holdpoint_protocol::{
     ids::{ApprovalId, GrantId, MessageId, PartId, ToolCallId},
     json,
     message::{Part, UiMessage},
+    request::Verdict,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +23,8 @@ use crate::{
     tool::{CallState, Execution, Returns, StoredFile, Wait},
 };
 
-/// One thing that happened in a chat. Stored facts never change, so fields are only ever added, with a default.
+/// One thing that happened in a chat. What is stored never changes. A version that writes something which the one before it
+/// can't read raises [`FORMAT`](crate::log::FORMAT), and says in [`Fact::format`] what needs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[allow(missing_docs, reason = "the fields' types say it; what is not obvious has a comment")]
@@ -38,10 +40,7 @@ pub enum Fact {
     /// The user sent a message. With `cut`, it replaces that message and everything after it.
     Said {
         message: UiMessage,
-        cut: Option<MessageId>,
-        /// The position of the message in `cut`. Older logs lack it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cut_at: Option<u64>,
+        cut: Option<Cut>,
         /// The turn that answers it, if another turn has to end first because calls approved by the same request still
         /// run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,10 +48,7 @@ pub enum Fact {
     },
     /// The user asked for a new answer: this assistant message and everything after it is cut.
     Regenerated {
-        cut: Option<MessageId>,
-        /// The position of the message in `cut`. Older logs lack it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cut_at: Option<u64>,
+        cut: Option<Cut>,
         /// The turn that gives it, if another turn has to end first because another node runs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<NextTurn>,
@@ -65,9 +61,8 @@ pub enum Fact {
         /// it back too.
         holds_text: bool,
         /// Whether any available tool could need approval. If so, other clients may want its text held back.
-        #[serde(default)]
         can_ask: bool,
-        #[serde(default)]
+        /// Whether the responses of the client that began it end at every frontend call, whatever the tool says.
         is_resubmit: bool,
         model: String,
         at: Timestamp,
@@ -95,9 +90,10 @@ pub enum Fact {
         call: ToolCallId,
         delta: Pieces,
     },
-    /// The model called a tool with a valid input.
+    /// A tool was called with a valid input.
     Called {
         call: ToolCallId,
+        by: Caller,
         name: String,
         #[serde(deserialize_with = "json::value")]
         input: Value,
@@ -108,17 +104,11 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<String>,
         /// Whether the call needs approval. A stock client must not see a frontend call as available before that.
-        #[serde(default)]
         needs_approval: bool,
         /// The result of the tool's own check whether the call needs approval. It is never evaluated again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checked: Option<Checked>,
-        /// For a prompt: the call whose tool asked. The model neither made this call nor sees it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked_by: Option<ToolCallId>,
-        /// Older logs lack it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<Timestamp>,
+        at: Timestamp,
     },
     /// The model called an unknown tool, or used an invalid input. The error is the call's outcome.
     Invalid {
@@ -127,9 +117,7 @@ pub enum Fact {
         #[serde(deserialize_with = "json::value")]
         input: Value,
         error: String,
-        /// Older logs lack it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<Timestamp>,
+        at: Timestamp,
     },
     /// The model can't answer yet, and is asked again after a delay.
     ModelDelayed {
@@ -156,7 +144,7 @@ pub enum Fact {
         reason: String,
         at: Timestamp,
         expires: Option<Timestamp>,
-        /// Who may decide, as of now. Older logs lack it: the owner of the chat.
+        /// Who may decide, as of now. By default the owner of the chat.
         #[serde(default, skip_serializing_if = "is_default")]
         approvers: Arc<Approvers>,
     },
@@ -166,9 +154,8 @@ pub enum Fact {
         reason: Option<String>,
         by: Subject,
         at: Timestamp,
-        /// Through what it came. Older logs lack it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        channel: Option<AuditChannel>,
+        /// Through what it came.
+        channel: AuditChannel,
     },
     /// Nobody has decided for some time: those of the escalation may decide too from now on.
     Escalated {
@@ -178,19 +165,12 @@ pub enum Fact {
     /// A person decided.
     Decided {
         call: ToolCallId,
-        approved: bool,
+        verdict: Verdict,
         reason: Option<String>,
         by: Subject,
         at: Timestamp,
-        /// For an approval: the input that the call runs with in place of the model's.
-        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
-        input: Option<Value>,
-        /// The output in the tool's place. The call does not run. It counts as an approval, so `approved` is set.
-        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
-        output: Option<Value>,
-        /// Through what it came. Older logs lack it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        channel: Option<AuditChannel>,
+        /// Through what it came.
+        channel: AuditChannel,
     },
     /// A person approved later calls too: the approval of this call made a grant.
     Granted {
@@ -212,8 +192,7 @@ pub enum Fact {
     Started {
         call: ToolCallId,
         deadline: Option<Timestamp>,
-        #[serde(default)]
-        at: Option<Timestamp>,
+        at: Timestamp,
     },
     /// A running call reported its progress: a preliminary output, which the next one or the outcome replaces.
     Progressed {
@@ -238,7 +217,7 @@ pub enum Fact {
         outcome: Outcome,
         cause: Cause,
         at: Timestamp,
-        /// Through what a browser's result came. Older logs lack it.
+        /// Through what a browser's result came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<AuditChannel>,
         /// Of an interrupted call: whether its tool says that it can be made again.
@@ -249,7 +228,6 @@ pub enum Fact {
     StopRequested {
         reason: Option<String>,
         /// Whether a newer message, or the request for a new answer, takes its place.
-        #[serde(default)]
         is_superseded: bool,
     },
     /// The turn ended.
@@ -280,6 +258,44 @@ impl Fact {
 }
 
 impl Fact {
+    /// The oldest format whose programs can read it. A node writes it only once every other node can.
+    pub fn format(&self) -> u32 {
+        match self {
+            Fact::Opened { .. }
+            | Fact::Context { .. }
+            | Fact::Said { .. }
+            | Fact::Regenerated { .. }
+            | Fact::TurnStarted { .. }
+            | Fact::StepStarted
+            | Fact::BlockStarted { .. }
+            | Fact::BlockDelta { .. }
+            | Fact::BlockEnded { .. }
+            | Fact::InputStarted { .. }
+            | Fact::InputDelta { .. }
+            | Fact::Called { .. }
+            | Fact::Invalid { .. }
+            | Fact::ModelDelayed { .. }
+            | Fact::StepEnded { .. }
+            | Fact::StepAbandoned
+            | Fact::Nothing
+            | Fact::Asked { .. }
+            | Fact::Voted { .. }
+            | Fact::Escalated { .. }
+            | Fact::Decided { .. }
+            | Fact::Granted { .. }
+            | Fact::Used { .. }
+            | Fact::Started { .. }
+            | Fact::Progressed { .. }
+            | Fact::Stored { .. }
+            | Fact::Resumable { .. }
+            | Fact::Settled { .. }
+            | Fact::StopRequested { .. }
+            | Fact::TurnEnded { .. } => 1,
+        }
+    }
+}
+
+impl Fact {
     /// The number of bytes of the model's text in it.
     pub(crate) fn text_len(&self) -> usize {
         match self {
@@ -287,6 +303,37 @@ impl Fact {
             _ => 0,
         }
     }
+}
+
+/// Who has made a call. The model sees only its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Caller {
+    /// The model.
+    Model,
+    /// The tool of this call, which prompts the user.
+    Tool(ToolCallId),
+    /// The token budget, which asks whether the turn may go on.
+    Budget,
+}
+
+impl Caller {
+    /// The call whose tool prompts the user.
+    pub fn tool(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::Tool(call) => Some(call),
+            Self::Model | Self::Budget => None,
+        }
+    }
+}
+
+/// The first of the messages that are cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// The message.
+    pub message: MessageId,
+    /// Its position.
+    pub at: u64,
 }
 
 /// The result of a tool's own check whether a call needs approval.

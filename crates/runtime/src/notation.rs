@@ -5,15 +5,17 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
+    audit::AuditChannel,
     chunk::FinishReason,
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     message::UiMessage,
+    request::Verdict,
 };
 use serde_json::{Value, json};
 
 use crate::{
     clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Caller, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
     subject::Subject,
     tool::{ApprovalPolicy, BUDGET_TOOL, CallState, Execution, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
@@ -54,7 +56,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         ("said", id) => {
             let later = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };
             let (id, next) = id.strip_suffix(" for later").map_or((id, None), |id| (id, Some(later)));
-            Fact::Said { message: message(id), cut: None, cut_at: None, next }
+            Fact::Said { message: message(id), cut: None, next }
         }
         ("turn", how) => Fact::TurnStarted {
             message: MessageId::from("answer"),
@@ -80,6 +82,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             let spec = &tools.get(name).expect("one of the tools").spec;
             Fact::Called {
                 call,
+                by: if name == BUDGET_TOOL { Caller::Budget } else { Caller::Model },
                 name: name.to_owned(),
                 input: if name == BUDGET_TOOL {
                     json!({"scope": "turn", "used": 1, "limit": 1, "more": 1})
@@ -92,12 +95,11 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 origin: None,
                 needs_approval: spec.approval.approval_reason(&json!({"n": 1})).is_some(),
                 checked: None,
-                asked_by: None,
-                at: Some(START),
+                at: START,
             }
         }
         ("invalid", name) => {
-            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned(), at: None }
+            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned(), at: START }
         }
         ("asked", name) => Fact::Asked {
             call,
@@ -109,18 +111,20 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         },
         ("approved" | "denied" | "edited" | "answered", _) => Fact::Decided {
             call,
-            approved: kind != "denied",
+            verdict: match kind {
+                "edited" => Verdict::Approve { input: Some(json!({"n": 2})) },
+                "answered" => Verdict::Answer { output: json!(2) },
+                kind => Verdict::from(kind == "approved"),
+            },
             reason: None,
             by: Subject::local(),
             at: START,
-            input: (kind == "edited").then(|| json!({"n": 2})),
-            output: (kind == "answered").then(|| json!(2)),
-            channel: None,
+            channel: AuditChannel::Inbox,
         },
         ("granted", _) => Fact::Used { call, grant: "g".into(), by: Subject::local(), at: START },
         ("started", name) => {
             let is_browser = tools.get(name).is_some_and(|tool| tool.spec.execution == Execution::Frontend);
-            Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: Some(START) }
+            Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: START }
         }
         ("delayed", _) => Fact::ModelDelayed { message: "Busy.".to_owned(), seconds: 7 },
         ("progressed", _) => Fact::Progressed { call, output: json!("half") },
@@ -165,10 +169,10 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
         Fact::Opened { .. } => "opened".to_owned(),
         Fact::Context { messages } => format!("context {}", messages.len()),
         Fact::Said { message, cut, next, .. } => {
-            let cut = cut.as_ref().map_or(String::new(), |id| format!(" in place of {id}"));
+            let cut = cut.as_ref().map_or(String::new(), |cut| format!(" in place of {}", cut.message));
             format!("said {}{cut}{}", message.id, if next.is_some() { " for later" } else { "" })
         }
-        Fact::Regenerated { cut, .. } => format!("regenerated {}", cut.as_ref().map_or("", |id| id.as_str())),
+        Fact::Regenerated { cut, .. } => format!("regenerated {}", cut.as_ref().map_or("", |cut| cut.message.as_str())),
         Fact::StopRequested { is_superseded, .. } => {
             format!("stop requested{}", if *is_superseded { ": superseded" } else { "" })
         }
@@ -188,11 +192,11 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
         Fact::Asked { call, .. } => format!("asked {}", name(call)),
         Fact::Voted { call, by, .. } => format!("voted for {} by {}", name(call), by.as_str()),
         Fact::Escalated { call, .. } => format!("escalated {}", name(call)),
-        Fact::Decided { call, approved, input, output, .. } => match (approved, input, output) {
-            (false, ..) => format!("denied {}", name(call)),
-            (true, Some(input), _) => format!("edited {} to {input}", name(call)),
-            (true, _, Some(output)) => format!("answered {} with {output}", name(call)),
-            (true, None, None) => format!("approved {}", name(call)),
+        Fact::Decided { call, verdict, .. } => match verdict {
+            Verdict::Deny => format!("denied {}", name(call)),
+            Verdict::Approve { input: Some(input) } => format!("edited {} to {input}", name(call)),
+            Verdict::Answer { output } => format!("answered {} with {output}", name(call)),
+            Verdict::Approve { input: None } => format!("approved {}", name(call)),
         },
         Fact::Granted { call, .. } => format!("remembered {}", name(call)),
         Fact::Used { call, .. } => format!("granted {}", name(call)),

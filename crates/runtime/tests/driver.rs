@@ -11,7 +11,7 @@ use std::{
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks},
     ids::{ApprovalId, ChatId},
-    request::{AckStatus, ChatRequest},
+    request::{AckStatus, ChatRequest, Verdict},
 };
 use holdpoint_runtime::{
     clock::Timestamp,
@@ -121,13 +121,11 @@ async fn whoever_loses_the_race_reads_again() {
         let theirs = [
             Fact::Decided {
                 call: call.clone(),
-                approved: false,
+                verdict: Verdict::Deny,
                 reason: None,
                 by: Subject::from("them"),
                 at: other,
-                input: None,
-                output: None,
-                channel: None,
+                channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             },
             Fact::Settled {
                 call,

@@ -1,4 +1,4 @@
-//! Grants without HTTP: several nodes, faults of the log, restarts, and nodes of an earlier version.
+//! Grants without HTTP: several nodes, faults of the log, and restarts.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest, Verdict},
 };
 use holdpoint_runtime::{
-    driver::{Answered, Next, Runtime, RuntimeError, View},
+    driver::{Answered, Next, Runtime, View},
     internals::fact::Cause,
     log::{Append, GrantChanges, Log, MemoryLog, Revocation},
     model::ScriptModel,
@@ -218,19 +218,4 @@ async fn a_call_that_a_crash_cut_off_is_not_repeated_on_a_grant() {
     let node = Node::start(log, &paid, &gate).await;
     until("it is settled", async || node.settled("second").await.is_some()).await;
     assert_eq!((node.settled("second").await, paid.load(Ordering::SeqCst)), (Some(Cause::Interrupted), 2));
-}
-
-/// A node of an earlier version could not read what a grant leaves in a chat.
-#[tokio::test]
-async fn nothing_is_remembered_while_an_earlier_version_runs() {
-    let log =
-        Arc::new(FaultyLog::new(Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), Duration::from_secs(5)))));
-    log.limit_format(2);
-    let (paid, gate) = (Arc::new(AtomicUsize::new(0)), open_gate());
-    let node = Node::start(log, &paid, &gate).await;
-    assert!(!node.runs_at_once("first").await);
-    let approval = node.approval("first").await.expect("it waits");
-    let refused = node.runtime.decide(&me(), approval.clone(), remembered(None)).await;
-    assert_eq!(refused, Err(RuntimeError::MixedVersions));
-    assert_eq!(node.runtime.decide(&me(), approval, true).await, Ok(Answered::Taken));
 }

@@ -208,7 +208,7 @@ async fn the_files_are_their_owners_only() {
                 assert_eq!(mode(&dir.path().join(name)), 0o600, "{name} in {before:o}, {round}");
             }
             drop(log);
-            // As an earlier version has left them.
+            // As a copy from elsewhere may have them.
             for name in ["holdpoint.db", "holdpoint.lock"] {
                 set_mode(&dir.path().join(name), 0o644);
             }

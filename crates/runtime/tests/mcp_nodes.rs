@@ -10,7 +10,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     driver::Runtime,
     internals::{
-        fact::Fact,
+        fact::{Caller, Fact},
         project::View,
         turn::{Answered, FrontendResult},
     },
@@ -99,7 +99,7 @@ impl Nodes {
         let is_saved = async || facts(&log).await.iter().any(|fact| matches!(fact, Fact::Resumable { .. }));
         until("the prompt is shown", is_saved).await;
         let asked = facts(&log).await.into_iter().find_map(|fact| match fact {
-            Fact::Called { call, asked_by: Some(by), .. } => Some((call, by)),
+            Fact::Called { call, by: Caller::Tool(by), .. } => Some((call, by)),
             _ => None,
         });
         let (prompt, call) = asked.expect("a prompt");

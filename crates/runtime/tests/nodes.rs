@@ -23,7 +23,7 @@ use holdpoint_runtime::{
         project::{Out, Resume, View},
         turn::Answered,
     },
-    log::{Log, MemoryLog, Stored, Wakeup},
+    log::{FORMAT, Log, LogError, MemoryLog, Stored, Wakeup},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -397,27 +397,20 @@ async fn a_chat_is_deleted_once() {
     assert_eq!(nodes.a.delete(&me(), &chat()).await, Err(RuntimeError::NotFound));
 }
 
-/// A node of an earlier version can't read a checkpoint that says where messages were cut.
+/// A node that does not know the format of a fact could not read the chat any more.
 #[tokio::test]
-async fn what_an_older_node_can_not_read_is_not_written() {
+async fn a_fact_that_another_node_could_not_read_is_not_written() {
     let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
     let beside_older = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
-    beside_older.limit_format(1);
+    beside_older.limit_format(FORMAT - 1);
     let nodes = Nodes::on(Arc::clone(&log), Arc::clone(&beside_older) as _, log, json!([[{"text": ["x"]}]])).await;
-    let says_cuts = async || {
-        let Ok(Some(Stored::Chat { head, .. })) = nodes.log.stored(&chat()).await else { panic!("it is there") };
-        String::from_utf8_lossy(&head.data).contains("cuts")
-    };
-    for _ in 0..3 {
-        read(submit(&nodes.a, "go").await).await;
-        assert!(!says_cuts().await);
-    }
-    beside_older.limit_format(2);
-    until("the lease is renewed", async || {
-        read(submit(&nodes.a, "go").await).await;
-        says_cuts().await
-    })
-    .await;
+    let refused = nodes.a.submit(&me(), said("go"), View::default()).await.map(|_| ());
+    assert!(matches!(refused, Err(RuntimeError::Log(LogError::Failed(_)))), "{refused:?}");
+    assert_eq!(nodes.log.stored(&chat()).await, Ok(None));
+    // The other node is gone, and the next renewal of the lease says so.
+    beside_older.limit_format(FORMAT);
+    until("it is written", async || nodes.a.submit(&me(), said("go"), View::default()).await.is_ok()).await;
+    assert!(matches!(nodes.log.stored(&chat()).await, Ok(Some(Stored::Chat { .. }))));
 }
 
 #[tokio::test]

@@ -271,7 +271,7 @@ fn is_forbidden(value: &Value) -> bool {
     }
 }
 
-/// What an older version wrote, and nobody can decode: the chat can be deleted, and what waits in it expires.
+/// Facts that nobody can decode: the chat can be deleted, and what waits in it expires.
 #[tokio::test]
 async fn an_unreadable_chat_can_be_deleted_and_its_holds_expire() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -634,7 +634,7 @@ step: AuditStep,
  */
 by?: string, 
 /**
- * Through what a decision came. Those of earlier versions do not say.
+ * Through what a vote, a decision or a browser's result came.
  */
 channel?: AuditChannel, 
 /**

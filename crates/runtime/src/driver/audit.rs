@@ -106,14 +106,12 @@ pub fn input_sha256(input: &Value) -> Option<String> {
 }
 
 /// What a batch of facts adds to the record. `state` is the chat after them, and `holds` is what waited before.
-pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold], now: Timestamp) -> Vec<AuditRow> {
+pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold]) -> Vec<AuditRow> {
     let original = |call: &ToolCallId| {
         let hold = holds.iter().find(|hold| hold.call == *call)?;
         holdpoint_protocol::json::parse(hold.input.as_bytes()).ok()
     };
-    // In older logs a call has no time of its own. It was made before whatever follows it.
-    let now = facts.iter().filter_map(|fact| time_of(fact)).min().unwrap_or(now);
-    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original, now)).collect()
+    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original)).collect()
 }
 
 /// The entry of a fact, if it has one. `original` gives the input that a person was asked about.
@@ -122,7 +120,6 @@ fn row(
     fact: &Fact,
     state: &ChatState,
     original: impl FnOnce(&ToolCallId) -> Option<Value>,
-    now: Timestamp,
 ) -> Option<AuditRow> {
     let of_call = |step, call: &ToolCallId| {
         let known = state.calls.get(call)?;
@@ -131,11 +128,11 @@ fn row(
     Some(match fact {
         Fact::Called { call, name, input, at, .. } => {
             let data = Data { input_sha256: input_sha256(input), ..Data::of(AuditStep::Proposed, call) };
-            data.row(index, at.unwrap_or(now), name, None, None)
+            data.row(index, *at, name, None, None)
         }
         Fact::Invalid { call, name, input, at, .. } => {
             let data = Data { input_sha256: input_sha256(input), invalid: true, ..Data::of(AuditStep::Proposed, call) };
-            data.row(index, at.unwrap_or(now), name, None, None)
+            data.row(index, *at, name, None, None)
         }
         Fact::Asked { call, approval, at, .. } => {
             let (data, known) = of_call(AuditStep::Asked, call)?;
@@ -144,7 +141,7 @@ fn row(
         Fact::Voted { call, reason, by, at, channel } => {
             let (data, known) = of_call(AuditStep::Voted, call)?;
             let approval = known.request.as_ref().map(|request| request.approval.clone());
-            let data = Data { approval, decision: Some(DecisionKind::Approve), channel: *channel, ..data };
+            let data = Data { approval, decision: Some(DecisionKind::Approve), channel: Some(*channel), ..data };
             let contents = Contents { reason: reason.clone(), input: None, original_input: None };
             data.row(index, *at, &known.name, Some(by.clone()), reason.is_some().then_some(&contents))
         }
@@ -152,24 +149,19 @@ fn row(
             let (data, known) = of_call(AuditStep::Escalated, call)?;
             data.row(index, *at, &known.name, None, None)
         }
-        Fact::Decided { call, approved, reason, by, at, input, output, channel } => {
+        Fact::Decided { call, verdict, reason, by, at, channel } => {
             let (data, known) = of_call(AuditStep::Decided, call)?;
-            let decision = match (approved, input, output) {
-                (false, ..) => DecisionKind::Deny,
-                (true, _, Some(_)) => DecisionKind::Answer,
-                (true, Some(_), None) => DecisionKind::Edit,
-                (true, None, None) => DecisionKind::Approve,
-            };
-            let original_input = input.as_ref().and_then(|_| original(call));
+            let input = verdict.edited_input();
+            let original_input = input.and_then(|_| original(call));
             let data = Data {
                 approval: known.request.as_ref().map(|request| request.approval.clone()),
-                decision: Some(decision),
-                channel: *channel,
-                input_sha256: input.as_ref().map_or(data.input_sha256, input_sha256),
+                decision: Some(verdict.kind()),
+                channel: Some(*channel),
+                input_sha256: input.map_or(data.input_sha256, input_sha256),
                 original_sha256: original_input.as_ref().and_then(input_sha256),
                 ..Data::of(AuditStep::Decided, call)
             };
-            let contents = Contents { reason: reason.clone(), input: input.clone(), original_input };
+            let contents = Contents { reason: reason.clone(), input: input.cloned(), original_input };
             let has_contents = reason.is_some() || input.is_some();
             data.row(index, *at, &known.name, Some(by.clone()), has_contents.then_some(&contents))
         }
@@ -190,7 +182,7 @@ fn row(
         Fact::Started { call, .. } if state.calls.get(call).is_some_and(|call| call.resume.is_some()) => return None,
         Fact::Started { call, at, .. } => {
             let (data, known) = of_call(AuditStep::Started, call)?;
-            data.row(index, at.unwrap_or(now), &known.name, None, None)
+            data.row(index, *at, &known.name, None, None)
         }
         Fact::Settled { call, cause, at, channel, .. } => {
             let (data, known) = of_call(AuditStep::Settled, call)?;
@@ -325,22 +317,5 @@ impl Runtime {
             chat: last.chat.clone(),
         });
         Ok(Page { items: entries, next })
-    }
-}
-
-/// The time of a fact that has one.
-pub(super) fn time_of(fact: &Fact) -> Option<Timestamp> {
-    match fact {
-        Fact::TurnStarted { at, .. }
-        | Fact::Asked { at, .. }
-        | Fact::Voted { at, .. }
-        | Fact::Escalated { at, .. }
-        | Fact::Decided { at, .. }
-        | Fact::Granted { at, .. }
-        | Fact::Used { at, .. }
-        | Fact::Settled { at, .. }
-        | Fact::TurnEnded { at, .. } => Some(*at),
-        Fact::Started { at, .. } | Fact::Called { at, .. } | Fact::Invalid { at, .. } => *at,
-        _ => None,
     }
 }

@@ -363,9 +363,9 @@ impl ChatTask {
             }
             Command::Keeper { call, command } => self.keep(call, command).await,
             Command::Progress { call, output } => self.input(Input::Progress { call, output }).await.map(drop),
-            Command::Expired { call, permit } => {
+            Command::Due { call, permit } => {
                 let is_watched = self.feed.is_watched();
-                let expired = self.input(Input::Expired { call, is_watched }).await.map(drop);
+                let expired = self.input(Input::Due { call, is_watched }).await.map(drop);
                 drop(permit);
                 expired
             }

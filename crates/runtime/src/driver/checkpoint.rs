@@ -32,10 +32,6 @@ use crate::{
 
 /// The format of a digest. A digest of another one is not read; the facts are.
 const DIGEST_VERSION: u32 = 1;
-/// The format in which a checkpoint says where messages were cut.
-const CUTS_FORMAT: u32 = 2;
-/// The format in which a checkpoint says how many tokens the chat has used.
-const SPENT_FORMAT: u32 = 3;
 /// The number of digests per read.
 const PAGE: usize = 256;
 /// The maximum number of tools whose last output is remembered across turns.
@@ -60,13 +56,13 @@ pub(super) struct Checkpoint {
     next: Vec<NextTurn>,
     /// The last messages, each with its position.
     messages: Vec<(MessageId, Role, u64)>,
-    /// Where messages of those turns were cut. Earlier versions did not know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cuts: Option<Cuts>,
+    /// Where messages of those turns were cut.
+    #[serde(default, skip_serializing_if = "Cuts::is_none")]
+    cuts: Cuts,
     /// The position of the last output of each tool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     outputs: BTreeMap<String, u64>,
-    /// The tokens that those turns have used. Earlier versions did not count them.
+    /// The tokens that those turns have used.
     #[serde(default, skip_serializing_if = "Spent::is_zero")]
     spent: Spent,
 }
@@ -79,7 +75,7 @@ impl Checkpoint {
             subject: Some(subject.clone()),
             messages: self.messages.clone(),
             next: self.next.clone(),
-            cuts: self.cuts.clone().unwrap_or_else(|| Cuts::unknown_before(self.at)),
+            cuts: self.cuts.clone(),
             spent: self.spent,
             is_partial: true,
             ..ChatState::default()
@@ -141,7 +137,7 @@ impl ChatTask {
             state.apply(fact);
             let key = |message: &MessageId| Key {
                 id: message_key(&self.id, message),
-                at: Some(self.base + begun),
+                at: self.base + begun,
                 is_shared: false,
             };
             match &**fact {
@@ -162,9 +158,8 @@ impl ChatTask {
         let digest = Digest { version: DIGEST_VERSION, from, to: at, passage: Passage::of(&facts) };
         let state = state.into_partial();
         let (next, messages, cuts) = (state.next.clone(), state.messages.clone(), state.cuts.clone());
-        let cuts = Some(cuts).filter(|_| self.inner.may_write(CUTS_FORMAT));
-        let spent = if self.inner.may_write(SPENT_FORMAT) { state.spent } else { Spent::default() };
-        let checkpoint = Checkpoint { base: self.base, at, bytes: self.bytes(), next, messages, cuts, outputs, spent };
+        let (base, bytes, spent) = (self.base, self.bytes(), state.spent);
+        let checkpoint = Checkpoint { base, at, bytes, next, messages, cuts, outputs, spent };
         Some(Moved { checkpoint, digest: seal(&digest), keys, state })
     }
 

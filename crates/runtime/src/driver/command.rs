@@ -37,8 +37,9 @@ pub(super) enum Command {
     Keeper { call: ToolCallId, command: KeeperCommand },
     /// The progress of a running tool.
     Progress { call: ToolCallId, output: Value },
-    /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
-    Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
+    /// Something is due about a hold. The permit limits how many chats are woken for that at a time, and is released once
+    /// this is handled.
+    Due { call: ToolCallId, permit: OwnedSemaphorePermit },
     /// Compares the rows of its holds with its facts, and writes them anew where they differ.
     Mend,
     /// Recovers the chat. With `is_abandoned`, the node that ran it is gone. `done` is signalled afterwards.

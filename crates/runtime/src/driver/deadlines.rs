@@ -21,7 +21,7 @@ const REDELIVERY_INTERVAL: Duration = Duration::from_secs(1);
 /// it.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-type Deadline = (ChatId, ToolCallId);
+type HeldCall = (ChatId, ToolCallId);
 
 /// Delivers every deadline to its chat.
 pub(super) async fn run(inner: Arc<Inner>) {
@@ -49,13 +49,13 @@ pub(super) async fn run(inner: Arc<Inner>) {
 async fn step(
     inner: &Arc<Inner>,
     places: &Arc<Semaphore>,
-    delivered: &mut HashMap<Deadline, Timestamp>,
+    delivered: &mut HashMap<HeldCall, Timestamp>,
 ) -> Result<(), LogError> {
     let mut changed = pin!(inner.holds_changed.notified());
     changed.as_mut().enable();
     let now = inner.clock.now();
     delivered.retain(|_, again| *again > now);
-    let due = inner.log.deadlines(now, delivered.len() + PAGE).await?;
+    let due = inner.log.due(now, delivered.len() + PAGE).await?;
     let mut is_idle = true;
     for (_, chat, call) in due {
         if delivered.contains_key(&(chat.clone(), call.clone())) {
@@ -69,7 +69,7 @@ async fn step(
     if !is_idle {
         return Ok(());
     }
-    let next = inner.log.deadlines(Timestamp(u64::MAX), delivered.len() + 1).await?;
+    let next = inner.log.due(Timestamp(u64::MAX), delivered.len() + 1).await?;
     let next = next.into_iter().filter(|(_, chat, call)| !delivered.contains_key(&(chat.clone(), call.clone())));
     let next = next.map(|(at, ..)| at).chain(delivered.values().copied()).min();
     tokio::select! {
@@ -87,6 +87,6 @@ async fn step(
 fn deliver(inner: &Arc<Inner>, chat: &ChatId, call: ToolCallId, permit: OwnedSemaphorePermit) {
     if let Some(mailbox) = inner.wake(chat) {
         // If the mailbox is full, the deadline is delivered again later. A stuck chat must not delay those of others.
-        let _ = mailbox.try_send(Command::Expired { call, permit });
+        let _ = mailbox.try_send(Command::Due { call, permit });
     }
 }

@@ -25,11 +25,6 @@ pub enum RuntimeError {
         "not confirmed: the server can't write to its log right now. It may still take effect: look again, and repeat the same request, before you ask for something else"
     )]
     Unconfirmed,
-    /// A node of an earlier version could not read what was to be stored.
-    #[error(
-        "a node of an earlier version is still running, which could not read this: upgrade it first, then try again"
-    )]
-    MixedVersions,
     /// What was shown of an approval request is not what is recorded. Nothing was decided.
     #[error(
         "not decided: what was shown of this request is not what is recorded. Load it again, read it, and decide then: if its entry in the inbox was changed in the database, it has been written anew, and the server's log says so. `holdpoint verify` tells whether anything else was changed"

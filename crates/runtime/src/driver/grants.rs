@@ -4,9 +4,7 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use holdpoint_protocol::{
     grants::{Grant, GrantState},
-    holds::DecisionKind,
     ids::{GrantId, ToolCallId},
-    request::DecisionRequest,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,7 +12,6 @@ use sha2::{Digest, Sha256};
 use super::{
     Runtime, RuntimeError, audit,
     chat::ChatTask,
-    lease::DECISIONS_FORMAT,
     lists::{CursorError, Page, time_and_rest},
     runtime::Inner,
     seal::{SealError, seal, unseal},
@@ -29,21 +26,8 @@ use crate::{
     turn::{ChatState, Input, asked_tools},
 };
 
-/// The format in which facts tell of grants.
-const GRANTS_FORMAT: u32 = 3;
-
 /// How many more grants than the limit are read: approvals on several nodes can exceed it by a few.
 const MORE: usize = 100;
-
-/// The oldest format whose nodes can read a decision.
-pub(super) fn format_of(decision: &DecisionRequest) -> u32 {
-    match decision.verdict.kind() {
-        _ if decision.remember.is_some() => GRANTS_FORMAT,
-        // An earlier version would take an edited input, or an answer, for a plain approval.
-        DecisionKind::Edit | DecisionKind::Answer => DECISIONS_FORMAT,
-        DecisionKind::Approve | DecisionKind::Deny | DecisionKind::Remember => 0,
-    }
-}
 
 /// The runtime's part of a stored grant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,9 +76,7 @@ impl ChatTask {
     /// moment holds nothing up.
     pub(super) async fn known_grants(&mut self, inputs: &[Input], refused: &BTreeSet<GrantId>) -> KnownGrants {
         let mut known = KnownGrants::default();
-        let Some(subject) = self.state.subject.clone().filter(|_| self.inner.may_write(GRANTS_FORMAT)) else {
-            return known;
-        };
+        let Some(subject) = self.state.subject.clone() else { return known };
         let limit = self.inner.limits.grants_per_subject;
         let now = self.inner.clock.now();
         let query = |tool| GrantQuery::Usable { subject: subject.clone(), tool, now };

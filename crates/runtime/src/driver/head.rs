@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use holdpoint_protocol::ids::{ApprovalId, ToolCallId};
-use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize};
 
 use super::{
     checkpoint::Checkpoint,
@@ -31,11 +31,9 @@ pub struct Hold {
     /// The input that was shown, as JSON text.
     pub input: Box<str>,
     /// The approval request, if it waits for a decision.
-    #[serde(rename = "question")]
     pub request: Option<HoldApproval>,
-    /// When the wait began. Holds of earlier versions lack it.
-    #[serde(default)]
-    pub since: Option<Timestamp>,
+    /// When the wait began.
+    pub since: Timestamp,
     /// The deadline.
     pub deadline: Option<Timestamp>,
 }
@@ -72,7 +70,8 @@ fn is_default(approvers: &Approvers) -> bool {
 impl Hold {
     /// The open holds of a chat.
     pub(super) fn of(state: &ChatState) -> Vec<Self> {
-        let held = state.open_calls().filter(|(_, call)| call.is_held()).map(|(id, call)| Hold {
+        let held = state.open_calls().filter(|(_, call)| call.is_held());
+        let held = held.filter_map(|(id, call)| Some((id, call, call.since()?))).map(|(id, call, since)| Hold {
             call: id.clone(),
             name: call.name.as_str().into(),
             input: call.input.to_string().into(),
@@ -85,16 +84,16 @@ impl Hold {
                 owner: state.subject.clone().filter(|_| !request.approvers.is_default()),
                 votes: request.votes.clone(),
             }),
-            since: call.since(),
+            since,
             deadline: call.deadline(),
         });
         held.collect()
     }
 
     /// The changes from these holds to those.
-    pub(super) fn changes(before: &[Self], after: &[Self], now: Timestamp) -> HoldChanges {
+    pub(super) fn changes(before: &[Self], after: &[Self]) -> HoldChanges {
         let changed: Vec<&Self> = after.iter().filter(|hold| !before.contains(hold)).collect();
-        let opened = changed.iter().map(|hold| hold.row(now)).collect();
+        let opened = changed.iter().map(|hold| hold.row()).collect();
         let approvers = changed.iter().flat_map(|hold| hold.others().map(|who| (hold.call.clone(), who.clone())));
         let approvers = approvers.collect();
         let is_gone = |hold: &&Self| after.iter().all(|open| open.call != hold.call);
@@ -128,7 +127,7 @@ impl Hold {
     }
 
     /// When something is to be done about it: its deadline or, before that, its escalation.
-    fn wakes_at(&self) -> Option<Timestamp> {
+    fn due_at(&self) -> Option<Timestamp> {
         let escalates = self.request.as_ref().filter(|request| !request.is_escalated).and_then(|request| {
             let escalation = request.approvers.escalate.as_ref()?;
             Some(request.asked_at.after(escalation.after))
@@ -136,22 +135,21 @@ impl Hold {
         self.deadline.into_iter().chain(escalates).min()
     }
 
-    fn row(&self, now: Timestamp) -> HoldRow {
-        let asked_at = self.request.as_ref().map(|request| request.asked_at);
+    fn row(&self) -> HoldRow {
         HoldRow {
             call: self.call.clone(),
             tool: self.name.clone(),
             approval: self.request.as_ref().map(|request| request.approval.clone()),
-            since: self.since.or(asked_at).unwrap_or(now),
-            deadline: self.wakes_at(),
+            since: self.since,
+            due_at: self.due_at(),
             data: seal(self),
         }
     }
 
-    /// Whether a row says of it what it is. A time that no fact has is not compared.
+    /// Whether a row says of it what it is.
     pub(super) fn is_stored_as(&self, row: &HoldRow) -> bool {
-        let own = self.row(row.since);
-        let columns = |row: &HoldRow| (row.since, row.deadline, row.tool.clone(), row.approval.clone());
+        let own = self.row();
+        let columns = |row: &HoldRow| (row.since, row.due_at, row.tool.clone(), row.approval.clone());
         Self::read(row).is_ok_and(|stored| stored == *self) && columns(&own) == columns(row)
     }
 
@@ -173,31 +171,15 @@ pub(super) struct HeadData {
     /// Whether something was running on the server.
     pub(super) is_running: bool,
     /// The number of open holds.
-    #[serde(deserialize_with = "count_of_holds")]
     pub(super) holds: usize,
     /// Whom the holds wait for that do not wait for the owner of the chat alone.
     #[serde(default, skip_serializing_if = "Awaited::is_nobody")]
     pub(super) awaited: Awaited,
-    /// The size of the chat in bytes, as stored. Heads of earlier versions lack it.
-    #[serde(default)]
+    /// The size of the chat in bytes, as stored.
     pub(super) bytes: usize,
-    /// Where the last turn begins. Heads of earlier versions lack it.
+    /// Where the last turn begins, unless that is the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) checkpoint: Option<Checkpoint>,
-}
-
-/// In heads of earlier versions, the holds themselves are in the place of their number.
-fn count_of_holds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Stored {
-        Count(usize),
-        Holds(Vec<IgnoredAny>),
-    }
-    Ok(match Stored::deserialize(deserializer)? {
-        Stored::Count(count) => count,
-        Stored::Holds(holds) => holds.len(),
-    })
 }
 
 /// Whom the open holds of a chat wait for, as far as it is not just for the owner of the chat.
@@ -307,7 +289,7 @@ mod tests {
             input: r#"{"x":"\\"}"#.into(),
             request: Some(request),
             deadline: Some(Timestamp(9)),
-            since: Some(Timestamp(5)),
+            since: Timestamp(5),
         }
     }
 
@@ -325,22 +307,13 @@ mod tests {
         assert_eq!((&json["title"], &json["holds"]), (&data.title.clone().into(), &1.into()));
     }
 
-    /// Format 1 kept the holds in the head, before that without a checksum.
-    #[test]
-    fn a_head_of_an_earlier_version_is_read() {
-        let (data, head) = head();
-        let text = r#"{"title":"send 50 \ud83d\ude00","isRunning":true,"holds":[{"call":"c","name":"pay","input":"{}","question":{"approval":"a","reason":"why","askedAt":5},"since":5,"deadline":9}]}"#;
-        let earlier = log::Head { data: Bytes::from_static(text.as_bytes()), ..head };
-        assert_eq!(HeadData::read(&earlier).ok(), Some(data));
-    }
-
     #[test]
     fn a_hold_is_json_and_comes_back() {
-        let row = hold().row(Timestamp(99));
-        assert_eq!((row.since, row.deadline), (Timestamp(5), Some(Timestamp(9))));
+        let row = hold().row();
+        assert_eq!((row.since, row.due_at), (Timestamp(5), Some(Timestamp(9))));
         assert_eq!(Hold::read(&row).ok(), Some(hold()));
         let json: serde_json::Value = serde_json::from_slice(&row.data).expect("people may look at it");
-        assert_eq!(json["question"]["approval"], "a", "the name in stored holds");
+        assert_eq!(json["request"]["approval"], "a");
         let other = HoldRow { call: "d".into(), ..row };
         assert!(Hold::read(&other).is_err(), "the data of another hold");
     }
@@ -349,12 +322,12 @@ mod tests {
     fn only_changes_are_written() {
         let (one, two) = (hold(), Hold { call: "d".into(), ..hold() });
         let asked = Hold { request: None, ..one.clone() };
-        let (now, none) = (Timestamp(1), HoldChanges::default());
+        let none = HoldChanges::default();
         let before = std::slice::from_ref(&one);
-        assert_eq!(Hold::changes(before, before, now), none);
-        let both = Hold::changes(before, &[asked.clone(), two.clone()], now);
-        assert_eq!(both, HoldChanges { opened: vec![asked.row(now), two.row(now)], ..none });
-        assert_eq!(Hold::changes(&[one.clone(), two.clone()], &[two], now).closed, [one.call]);
+        assert_eq!(Hold::changes(before, before), none);
+        let both = Hold::changes(before, &[asked.clone(), two.clone()]);
+        assert_eq!(both, HoldChanges { opened: vec![asked.row(), two.row()], ..none });
+        assert_eq!(Hold::changes(&[one.clone(), two.clone()], &[two]).closed, [one.call]);
     }
 
     /// The list of chats says "waiting for you" by this.
@@ -389,7 +362,7 @@ mod tests {
     #[test]
     fn no_flipped_bit_goes_unseen() {
         let (_, head) = head();
-        let row = hold().row(Timestamp(1));
+        let row = hold().row();
         let is_bad_head = |data: Bytes| HeadData::read(&log::Head { data, ..head.clone() }).is_err();
         let is_bad_hold = |data: Bytes| Hold::read(&HoldRow { data, ..row.clone() }).is_err();
         let cases: [(&Bytes, &dyn Fn(Bytes) -> bool); 2] = [(&head.data, &is_bad_head), (&row.data, &is_bad_hold)];

@@ -24,7 +24,9 @@ pub(super) fn write(fact: &Fact, channel: Channel) {
         Fact::Asked { call, approval, .. } => tracing::info!(%call, %approval, "an approval is requested"),
         Fact::Voted { call, .. } => tracing::info!(%call, ?channel, "a vote is in force"),
         Fact::Escalated { call, .. } => tracing::info!(%call, "an approval request is escalated"),
-        Fact::Decided { call, approved, .. } => tracing::info!(%call, approved, ?channel, "a decision is in force"),
+        Fact::Decided { call, verdict, .. } => {
+            tracing::info!(%call, decision = ?verdict.kind(), ?channel, "a decision is in force");
+        }
         Fact::Granted { call, grant, .. } => tracing::info!(%call, %grant, "an approval is remembered"),
         Fact::Used { call, grant, .. } => tracing::info!(%call, %grant, "a grant approves a call"),
         Fact::Started { call, .. } => tracing::info!(%call, "a call was started"),

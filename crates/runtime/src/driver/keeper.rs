@@ -94,7 +94,7 @@ impl ChatTask {
     fn answer_to(&mut self, call: &ToolCallId, prompt: Option<ToolCallId>) -> Answer {
         let (response, answer) = oneshot::channel();
         let known = prompt.as_ref().and_then(|prompt| self.state.calls.get(prompt));
-        match (prompt, known.filter(|known| known.asked_by.as_ref() == Some(call)).map(|known| &known.stage)) {
+        match (prompt, known.filter(|known| known.by.tool() == Some(call)).map(|known| &known.stage)) {
             (Some(_), Some(Stage::Settled { outcome, cause, .. })) => {
                 let _ = response.send(prompt_response(outcome, *cause));
             }

@@ -20,6 +20,7 @@ use tokio::{
 use super::runtime::Inner;
 use crate::{
     backoff::Backoff,
+    fact::Fact,
     log::{FORMAT, LogError, NodeId, Stored},
 };
 
@@ -113,14 +114,16 @@ impl Lease {
     }
 }
 
-/// The format of a decision that changes the input or answers in the tool's place.
-pub(super) const DECISIONS_FORMAT: u32 = 2;
-
 impl Inner {
-    /// Whether something may be stored in a format: every node can read it. Whatever an earlier version could not read
-    /// asks here first, and is left out or stored in the earlier way as long as it may not.
-    pub(super) fn may_write(&self, format: u32) -> bool {
-        format <= self.lease.format.load(Ordering::Relaxed)
+    /// Fails if a node with a lease could not read one of these facts. See [`Log::renew`](crate::log::Log::renew).
+    pub(super) fn must_be_readable(&self, facts: &[&Fact]) -> Result<(), LogError> {
+        let readable = self.lease.format.load(Ordering::Relaxed);
+        match facts.iter().map(|fact| fact.format()).max() {
+            Some(needed) if needed > readable => Err(LogError::Failed(format!(
+                "not written, since a node that reads up to format {readable} uses the log, and this is format {needed}: upgrade that node"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Whether this node owns a chat, according to the log. While the log can't be read, it waits.

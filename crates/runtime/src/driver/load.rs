@@ -112,7 +112,7 @@ pub(super) struct FactReader<'a> {
 impl<'a> FactReader<'a> {
     /// A reader from the place on that a key leads to: the beginning of its turn.
     pub(super) fn new(inner: &'a Inner, found: Found) -> Self {
-        let position = found.at.unwrap_or_default();
+        let position = found.at;
         Self { inner, chat: found.chat, position, page: PageSize(1), ready: VecDeque::new() }
     }
 

@@ -22,7 +22,7 @@ use crate::{
 enum Place {
     /// The chat does not know the id.
     Nowhere,
-    /// The key is that of an earlier version, which did not say.
+    /// The chat knows the id, but not from where on: the key is damaged.
     Somewhere,
     /// At this position, or in one of the next turns.
     At(u64),
@@ -93,7 +93,7 @@ pub(super) async fn turn_of(
         Place::At(first) => first,
     };
     let turn = load::turn(inner, Some(subject), chat, base, first..before, |fact| id.is_of(fact)).await?;
-    // A node of an earlier version may have left a position of another chat.
+    // A damaged key leads elsewhere.
     Ok(turn.map_or(Found::NeedsAll, Found::Turn))
 }
 
@@ -106,6 +106,6 @@ async fn place(inner: &Inner, subject: &Subject, chat: &ChatId, base: u64, id: &
     let found = inner.log.find(subject, &key).await?.filter(|found| found.chat == *chat);
     Ok(match found {
         None => Place::Nowhere,
-        Some(found) => found.at.and_then(|at| at.checked_sub(base)).map_or(Place::Somewhere, Place::At),
+        Some(found) => found.at.checked_sub(base).map_or(Place::Somewhere, Place::At),
     })
 }

@@ -39,7 +39,7 @@ impl Command {
             | Command::Prompt { .. }
             | Command::Keeper { .. }
             | Command::Progress { .. }
-            | Command::Expired { .. }
+            | Command::Due { .. }
             | Command::Mend
             | Command::Recover { .. } => None,
         }
@@ -55,7 +55,7 @@ impl Command {
             Command::Prompt { .. }
             | Command::Keeper { .. }
             | Command::Progress { .. }
-            | Command::Expired { .. }
+            | Command::Due { .. }
             | Command::Mend
             | Command::Recover { .. } => {}
         }

@@ -65,7 +65,7 @@ impl ChatTask {
         if are_stored(&holds, hold_rows(&**log, &self.id).await, log.approvers(&self.id).await)? {
             return Ok(());
         }
-        let changes = Hold::changes(&[], &holds, self.inner.clock.now());
+        let changes = Hold::changes(&[], &holds);
         // If another node has appended since, the rows are those of a state that is not known here yet.
         if log.restore_holds(&self.id, self.base + self.durable, changes).await? {
             tracing::error!(

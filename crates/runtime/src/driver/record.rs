@@ -20,8 +20,7 @@ use super::{
     work::prompt_response,
 };
 use crate::{
-    clock::Timestamp,
-    fact::{Cause, Fact, Outcome},
+    fact::{Fact, Outcome},
     log::{Append, AppendId, AuditRow, Key, LogError, Ownership},
     metrics::Channel,
     model::{ModelError, ModelRequest},
@@ -35,8 +34,6 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// How much text may stay unwritten, in facts and in bytes.
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
-/// The format in which an approval request says who may decide.
-const APPROVERS_FORMAT: u32 = 2;
 /// The maximum number of model events handled at once.
 const MAX_MODEL_EVENTS: usize = 256;
 
@@ -63,7 +60,7 @@ impl OnConflict {
             Input::Submit(_)
             | Input::Result { .. }
             | Input::Decide { .. }
-            | Input::Expired { .. }
+            | Input::Due { .. }
             | Input::Stop { .. }
             | Input::ResumeIdle
             | Input::Follow { .. }
@@ -88,6 +85,7 @@ impl ChatTask {
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
         let mut refused = BTreeSet::new();
+        let channel = self.channel;
         let _closed = self.close_gates(&input).await;
         let recorded = loop {
             let known = self.known_grants(std::slice::from_ref(&input), &refused).await;
@@ -96,9 +94,9 @@ impl ChatTask {
             let mut reply = Reply::None;
             self.decide(&known, |state, env| {
                 env.refuses = refuses;
+                env.channel = audit_channel(channel, &input);
                 reply = step_on(state, input.clone(), env, &mut facts);
             });
-            facts.iter_mut().for_each(|fact| self.sign(fact));
             refused.extend(grants::used(&facts));
             match (self.record(facts, on_conflict).await, before) {
                 (Err(ChatError::NotGranted), Some(before)) => self.state = before,
@@ -107,21 +105,6 @@ impl ChatTask {
         };
         self.count_turn();
         recorded
-    }
-
-    /// Writes into a decision, and into a browser's result, through what it came. The turn machine does not know.
-    fn sign(&self, fact: &mut Fact) {
-        let (channel, is_result) = match fact {
-            Fact::Decided { channel, .. } | Fact::Voted { channel, .. } => (channel, false),
-            Fact::Settled { channel, cause: Cause::Result, .. } => (channel, true),
-            _ => return,
-        };
-        *channel = Some(match self.channel {
-            Channel::Inbox if is_result => AuditChannel::Ack,
-            Channel::Inbox => AuditChannel::Inbox,
-            Channel::Chat | Channel::Ws => AuditChannel::Chat,
-            Channel::Live => AuditChannel::Live,
-        });
     }
 
     /// The limit that prevents a new turn. Without one, reserves a place for the turn.
@@ -177,11 +160,12 @@ impl ChatTask {
             budget: self.inner.limits.budget,
             max_holds: self.inner.limits.holds_per_chat,
             is_elsewhere: self.is_elsewhere(),
-            is_mixed: !self.inner.may_write(APPROVERS_FORMAT),
             grants: &known.usable,
             full_of_grants: known.full,
             unsent: &self.unsent,
             refuses: None,
+            // That of the input, if it has one. Nothing that the model does is recorded with a channel.
+            channel: AuditChannel::Chat,
             new_id: &mut new_id,
         };
         ask(&mut self.state, &mut env);
@@ -223,6 +207,7 @@ impl ChatTask {
         let Some(subject) = self.state.subject.clone() else { return Ok(()) };
         let Ok(count) = u32::try_from(batch.len()) else { return Err(ChatError::Lost) };
         let encoded: Vec<&Fact> = batch.iter().map(|fact| &**fact).collect();
+        self.inner.must_be_readable(&encoded)?;
         let payload = serde_json::to_vec(&encoded).map_err(|error| LogError::Failed(error.to_string()))?;
         let now = self.inner.clock.now();
         if !facts.is_empty() {
@@ -250,10 +235,10 @@ impl ChatTask {
                 .of_size(self.bytes() + size)
                 .write(&subject, self.updated_at),
             keys: encoded.iter().flat_map(|fact| keys_of(fact, turn)).collect(),
-            holds: Hold::changes(&self.holds, &holds, now),
+            holds: Hold::changes(&self.holds, &holds),
             ownership,
             digest: moved.as_ref().map(|moved| moved.digest.clone()),
-            audit: audit::rows(&encoded, &self.state, &self.holds, now),
+            audit: audit::rows(&encoded, &self.state, &self.holds),
             grants: grants::changes(&encoded, &self.state),
         };
         Hold::tell_of_outcomes(&encoded, &self.state, &mut append.holds.told);
@@ -298,7 +283,7 @@ impl ChatTask {
             foreign.facts.iter().for_each(|fact| state.apply(fact));
             // The next turn moves it: its position would be another one here.
             (moved, append.digest) = (None, None);
-            append.audit = self.rows_behind(&foreign.facts, &encoded, pending.len(), now);
+            append.audit = self.rows_behind(&foreign.facts, &encoded, pending.len());
             append.head = HeadData::of(&state, &self.title, &Hold::of(&state), self.checkpoint.as_ref())
                 .of_size(self.bytes() + size)
                 .write(&subject, self.updated_at);
@@ -333,13 +318,13 @@ impl ChatTask {
 
     /// What a batch adds to the record if it is written behind facts of others. The record follows the order of the log, and
     /// what is shown here has them in another one.
-    fn rows_behind(&self, foreign: &[Arc<Fact>], batch: &[&Fact], pending: usize, now: Timestamp) -> Vec<AuditRow> {
+    fn rows_behind(&self, foreign: &[Arc<Fact>], batch: &[&Fact], pending: usize) -> Vec<AuditRow> {
         let (mut state, shown) = (self.origin.clone(), self.feed.after(0));
         let durable = shown.len().saturating_sub(pending);
         shown.iter().take(durable).chain(foreign).for_each(|fact| state.apply(fact));
         let holds = Hold::of(&state);
         batch.iter().for_each(|fact| state.apply(fact));
-        audit::rows(batch, &state, &holds, now)
+        audit::rows(batch, &state, &holds)
     }
 
     /// Carries out the effect of a fact that is on disk.
@@ -409,6 +394,16 @@ impl ChatTask {
     }
 }
 
+/// Through what an input came, for the record.
+fn audit_channel(channel: Channel, input: &Input) -> AuditChannel {
+    match (channel, input) {
+        (Channel::Inbox, Input::Result { .. }) => AuditChannel::Ack,
+        (Channel::Inbox, _) => AuditChannel::Inbox,
+        (Channel::Chat | Channel::Ws, _) => AuditChannel::Chat,
+        (Channel::Live, _) => AuditChannel::Live,
+    }
+}
+
 /// The conversation can't be read, so the model can't be called.
 fn unread(error: &ChatError) -> ModelError {
     let message = "The earlier messages of this chat can't be read at the moment. Please try again.".to_owned();
@@ -418,7 +413,7 @@ fn unread(error: &ChatError) -> ModelError {
 /// The keys by which this fact makes the chat findable, in a turn that begins at a position. Approval requests are found
 /// by others than the owner too.
 pub(super) fn keys_of(fact: &Fact, turn: u64) -> Vec<Key> {
-    let key = |id: &str, is_shared| Key { id: id.into(), at: Some(turn), is_shared };
+    let key = |id: &str, is_shared| Key { id: id.into(), at: turn, is_shared };
     match fact {
         Fact::Called { call, .. } => vec![key(call.as_str(), false)],
         Fact::Asked { approval, .. } => vec![key(approval.as_str(), false), key(approval.as_str(), true)],

@@ -36,15 +36,10 @@ pub(super) fn seal<T: Serialize>(value: &T) -> Bytes {
     Bytes::from(data)
 }
 
-/// Reads what [`seal`] has written, and what earlier versions have written without a checksum.
+/// Reads what [`seal`] has written.
 pub(super) fn unseal<T: DeserializeOwned>(data: &[u8]) -> Result<T, SealError> {
     match data.split_last_chunk::<SUM_LEN>() {
-        Some((fields, sum)) if sum.starts_with(SUM_KEY) => {
-            if *sum != sum_of(fields) {
-                return Err(SealError::Sum);
-            }
-            Ok(serde_json::from_slice(&[fields, b"}"].concat())?)
-        }
-        _ => Ok(serde_json::from_slice(data)?),
+        Some((fields, sum)) if *sum == sum_of(fields) => Ok(serde_json::from_slice(&[fields, b"}"].concat())?),
+        _ => Err(SealError::Sum),
     }
 }

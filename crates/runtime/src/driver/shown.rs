@@ -14,7 +14,6 @@ use super::{
     Hold, Runtime, RuntimeError,
     audit::input_sha256,
     chat::{ChatError, ChatTask},
-    grants::format_of,
     load::load,
     mend::hold_rows,
     runtime::Inner,
@@ -61,9 +60,6 @@ impl Runtime {
         input_sha256: Option<Box<str>>,
     ) -> Result<Answered, RuntimeError> {
         let (by, decision) = (by.into(), decision.into());
-        if !self.inner.may_write(format_of(&decision)) {
-            return Err(RuntimeError::MixedVersions);
-        }
         let Some((owner, chat)) = self.chat_of_approval(&by, &approval).await? else { return Ok(Answered::Unknown) };
         let input = Input::Decide { approval, decision, by: Arc::new(by) };
         self.answered(&owner, &chat, input, Channel::Inbox, Some(Shown { input_sha256 })).await

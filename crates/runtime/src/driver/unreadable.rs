@@ -31,7 +31,7 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
         match command {
             Command::Delete { subject, by, reply } => drop(reply.send(delete(&inner, &id, &subject, by).await)),
             Command::Retire { before, reply } => drop(reply.send(retire(&inner, &id, before).await)),
-            Command::Expired { call, permit } => {
+            Command::Due { call, permit } => {
                 if let Err(error) = expire(&inner, &id, &call).await {
                     tracing::warn!(chat = %id, %error, "a hold of an unreadable chat could not be settled");
                 }
@@ -76,8 +76,10 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
     let now = inner.clock.now();
     let query = HoldQuery { of: HoldsOf::Chat(id.clone()), only_approvals: false, after: None };
     let holds = inner.log.holds(query, usize::MAX).await?;
-    let is_due = |hold: &HoldRow| hold.call == *call && hold.deadline.is_some_and(|deadline| deadline <= now);
-    let Some((_, hold)) = holds.iter().find(|(_, hold)| is_due(hold)) else { return Ok(()) };
+    // A request that escalates is due before it expires. Without its facts, it can only expire.
+    let expires_at = |row: &HoldRow| Hold::read(row).map_or(row.due_at, |hold| hold.deadline);
+    let is_over = |row: &HoldRow| row.call == *call && expires_at(row).is_some_and(|at| at <= now);
+    let Some((_, hold)) = holds.iter().find(|(_, hold)| is_over(hold)) else { return Ok(()) };
     let text = match hold.approval {
         Some(_) => "Approval request timed out",
         None => "Tool execution timed out: the browser gave no answer in time",

@@ -12,8 +12,8 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, Deadline,
-    DeleteResult, Deletion, Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts,
+    Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, DeleteResult,
+    Deletion, Digest, Due, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts,
     HoldQuery, HoldRow, Listed, ListedHold, Log, LogError, Misfit, NodeId, Ownership, Revocation, Stored, StoredGrant,
     Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
@@ -44,7 +44,7 @@ struct Chats {
     by_subject: HashMap<Subject, Owned>,
     open: BTreeSet<ChatId>,
     newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
-    deadlines: BTreeSet<(Timestamp, ChatId, ToolCallId)>,
+    due: BTreeSet<(Timestamp, ChatId, ToolCallId)>,
     /// The holds about which somebody may decide, besides the owner of the chat.
     by_approver: HashMap<Approver, BTreeMap<(Timestamp, ToolCallId, ChatId), Subject>>,
     owned: BTreeMap<ChatId, NodeId>,
@@ -77,7 +77,7 @@ struct Chat {
     head: Head,
     /// The keys used in it, with their subjects.
     keys: Vec<(Subject, Arc<str>)>,
-    /// When the hold of each call began, and its deadline.
+    /// When the hold of each call began, and when it is due.
     holds: HashMap<ToolCallId, (Timestamp, Option<Timestamp>)>,
     approvers: Vec<(ToolCallId, Approver)>,
 }
@@ -177,10 +177,10 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().holds(&query, limit)) })
     }
 
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
         Box::pin(async move {
             let chats = self.chats();
-            Ok(chats.deadlines.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
+            Ok(chats.due.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
         })
     }
 
@@ -360,9 +360,9 @@ impl Chats {
     }
 
     fn close(&mut self, id: &ChatId, chat: &mut Chat, call: &ToolCallId) {
-        let Some((since, deadline)) = chat.holds.remove(call) else { return };
-        if let Some(deadline) = deadline {
-            self.deadlines.remove(&(deadline, id.clone(), call.clone()));
+        let Some((since, due_at)) = chat.holds.remove(call) else { return };
+        if let Some(due_at) = due_at {
+            self.due.remove(&(due_at, id.clone(), call.clone()));
         }
         let place = (since, call.clone(), id.clone());
         let by_approver = &mut self.by_approver;

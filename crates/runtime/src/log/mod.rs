@@ -34,9 +34,9 @@ pub use sqlite::{FolderRights, SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Deletion, Digest, Found, Head,
-    HeadOrder, HeadQuery, Health, HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key,
-    Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, DeleteResult, Deletion, Digest, Due, Found, Head, HeadOrder,
+    HeadQuery, Health, HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key, Listed,
+    ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
 };
 
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
@@ -45,11 +45,8 @@ use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The newest format of what the runtime stores: facts, heads and digests. A node that does not know a format can't read
-/// what is stored in it, so nothing is before [`Log::renew`] says that it may.
-///
-/// 2: a checkpoint says where messages were cut, and each batch carries the hash of the one before it.
-/// 3: a decision can make a grant, and a grant can decide.
-pub const FORMAT: u32 = 3;
+/// what is stored in it, so nothing is before [`Log::renew`] says that it may. `Fact::format` says which one each fact needs.
+pub const FORMAT: u32 = 1;
 
 /// Wakeups buffered for a slow reader.
 const WAKEUPS: usize = 1024;
@@ -74,7 +71,7 @@ const WAKEUPS: usize = 1024;
 /// - **Wakeups** come after the commit. They may be lost, and a failed append causes none.
 /// - **Heads** are those of the last append. They are listed by id or by last change, in pages.
 /// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
-/// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by deadline.
+/// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by when they are due.
 ///   What replaces all those of a chat is bound to its length, as an append is.
 /// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
 ///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
@@ -193,8 +190,8 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// end of the list, or if their data has more than [`PAGE_BYTES`] bytes.
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>>;
 
-    /// The deadlines of open holds up to a time, earliest first, at most `limit`.
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>>;
+    /// The open holds about which something is due up to a time, earliest first, at most `limit`.
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>>;
 
     /// Counts the open holds by tool, kind and age. The times are those between two ages, latest first. It looks at
     /// every hold.

@@ -56,7 +56,7 @@ pub struct Key {
     pub id: Box<str>,
     /// The position that [`Log::find`](super::Log::find) returns with the chat: from there on, the runtime reads what the
     /// id belongs to.
-    pub at: Option<u64>,
+    pub at: u64,
     /// Whether it is nobody's: it is found with [`Subject::nobody`] in place of the chat's subject.
     pub is_shared: bool,
 }
@@ -69,9 +69,9 @@ impl Key {
 }
 
 impl<T: Into<Box<str>>> From<T> for Key {
-    /// A key of the chat's subject, without a position.
+    /// A key of the chat's subject, at the beginning of the chat.
     fn from(id: T) -> Self {
-        Self { id: id.into(), at: None, is_shared: false }
+        Self { id: id.into(), at: 0, is_shared: false }
     }
 }
 
@@ -80,14 +80,14 @@ impl<T: Into<Box<str>>> From<T> for Key {
 pub struct Found {
     /// The chat.
     pub chat: ChatId,
-    /// The position of the key. Keys of earlier versions have none.
-    pub at: Option<u64>,
+    /// The position of the key.
+    pub at: u64,
 }
 
 impl<T: Into<ChatId>> From<T> for Found {
-    /// A chat without a position in it.
+    /// The beginning of a chat.
     fn from(chat: T) -> Self {
-        Self { chat: chat.into(), at: None }
+        Self { chat: chat.into(), at: 0 }
     }
 }
 
@@ -136,8 +136,8 @@ pub struct HoldRow {
     pub approval: Option<ApprovalId>,
     /// When the wait began.
     pub since: Timestamp,
-    /// The time at which it expires.
-    pub deadline: Option<Timestamp>,
+    /// When something is to be done about it: it escalates, or it expires.
+    pub due_at: Option<Timestamp>,
     /// Other data: the runtime's own JSON.
     pub data: Bytes,
 }
@@ -145,8 +145,8 @@ pub struct HoldRow {
 /// Somebody who may decide about a hold: its call, and who it is. `None` is a row that names nobody who could.
 pub type HoldApprover = (ToolCallId, Option<Approver>);
 
-/// The deadline of a hold: its time, its chat and its call.
-pub type Deadline = (Timestamp, ChatId, ToolCallId);
+/// A hold about which something is due: the time, its chat and its call.
+pub type Due = (Timestamp, ChatId, ToolCallId);
 
 /// A hold in a list: its chat, and the hold.
 pub type ListedHold = (ChatId, HoldRow);

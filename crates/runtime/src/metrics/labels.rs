@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::PROMPT_TOOL;
+use holdpoint_protocol::{PROMPT_TOOL, request::Verdict};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -49,7 +49,7 @@ impl HoldKind {
     pub(super) fn of_call(call: &Call) -> Self {
         match &call.request {
             Some(request) if request.decision.is_none() => Self::Approval,
-            _ if call.asked_by.is_some() => Self::Prompt,
+            _ if call.by.tool().is_some() => Self::Prompt,
             _ => Self::Frontend,
         }
     }
@@ -115,7 +115,7 @@ macro_rules! values {
 values! {
     State { Running, Waiting }
     End { Finished, Failed, Stopped, Superseded }
-    Kind { Approve, Deny }
+    Kind { Approve, Deny, Edit, Answer }
     Tokens { Prompt, Completion }
     RunResult { Ok, Error, Cancelled }
     StepResult { Finished, Failed, Cancelled }
@@ -173,6 +173,8 @@ written! {
     Kind: |kind| match kind {
         Kind::Approve => "approve",
         Kind::Deny => "deny",
+        Kind::Edit => "edit",
+        Kind::Answer => "answer",
     };
     Tokens: |kind| match kind {
         Tokens::Prompt => "prompt",
@@ -245,11 +247,18 @@ impl EndLabels {
     }
 }
 
-impl KindLabels {
-    pub(super) fn of(approved: bool) -> Self {
-        Self { kind: if approved { Kind::Approve } else { Kind::Deny } }
+impl Kind {
+    pub(super) fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Approve { input: None } => Self::Approve,
+            Verdict::Approve { input: Some(_) } => Self::Edit,
+            Verdict::Deny => Self::Deny,
+            Verdict::Answer { .. } => Self::Answer,
+        }
     }
+}
 
+impl KindLabels {
     pub(super) fn histograms(new: fn() -> Histogram) -> Histograms<Self> {
         let family = Histograms::new_with_constructor(new);
         Kind::ALL.iter().for_each(|kind| drop(family.get_or_create(&Self { kind: *kind })));

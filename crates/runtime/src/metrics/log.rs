@@ -13,9 +13,9 @@ use crate::{
     clock::Timestamp,
     identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, ForwardLog,
-        Found, GrantQuery, HeadQuery, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log,
-        LogError, Misfit, NodeId, Revocation, Stored, StoredGrant, Usage,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, ForwardLog, Found,
+        GrantQuery, HeadQuery, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
+        Misfit, NodeId, Revocation, Stored, StoredGrant, Usage,
     },
     subject::Subject,
 };
@@ -111,8 +111,8 @@ impl ForwardLog for MeteredLog {
         self.watch(Operation::List, self.log.holds(query, limit))
     }
 
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-        self.watch(Operation::List, self.log.deadlines(until, limit))
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
+        self.watch(Operation::List, self.log.due(until, limit))
     }
 
     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {

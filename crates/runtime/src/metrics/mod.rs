@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use labels::Channel;
 pub(crate) use labels::{Age, HoldKind, age_limits};
 use labels::{
-    AppendLabels, CallLabels, DecisionLabels, EndLabels, ExpiryLabels, HoldLabels, KindLabels, ModelLabels,
+    AppendLabels, CallLabels, DecisionLabels, EndLabels, ExpiryLabels, HoldLabels, Kind, KindLabels, ModelLabels,
     OperationLabels, StateLabels, TokenLabels, ToolLabels, ToolName,
 };
 pub(crate) use log::MeteredLog;
@@ -159,8 +159,8 @@ impl Metrics {
                 inner.tokens.get_or_create(&TokenLabels::PROMPT).inc_by(usage.prompt_tokens);
                 inner.tokens.get_or_create(&TokenLabels::COMPLETION).inc_by(usage.completion_tokens);
             }
-            Fact::Decided { call, approved, at, .. } => {
-                let kind = KindLabels::of(*approved).kind;
+            Fact::Decided { call, verdict, at, .. } => {
+                let kind = Kind::of(verdict);
                 inner.decisions.get_or_create(&DecisionLabels { kind, channel }).inc();
                 let asked = state.calls.get(call).and_then(|call| call.request.as_ref());
                 if let Some(asked) = asked {

@@ -1,10 +1,14 @@
 //! Tests of the exported metrics.
 
-use holdpoint_protocol::ids::ToolCallId;
+use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
 use prometheus_client::encoding::text::encode_eof;
 
 use super::*;
-use crate::{fact::Outcome, subject::Subject, tool::Execution};
+use crate::{
+    fact::{Caller, Outcome},
+    subject::Subject,
+    tool::Execution,
+};
 
 fn text(metrics: &Metrics) -> String {
     let mut out = String::new();
@@ -60,7 +64,7 @@ fn names_that_the_model_makes_up_are_no_labels() {
         name: "made_up".to_owned(),
         input: serde_json::Value::Null,
         error: "there is no such tool".to_owned(),
-        at: None,
+        at: Timestamp(0),
     };
     metrics.fact(&invalid, &ChatState::default(), Channel::Chat);
     let text = text(&metrics);
@@ -73,10 +77,19 @@ fn facts_become_counts() {
     let metrics = Metrics::new();
     let mut state = ChatState::default();
     let call = ToolCallId::from("c");
+    let decided = |verdict| Fact::Decided {
+        call: ToolCallId::from("c"),
+        verdict,
+        reason: None,
+        by: Subject::local(),
+        at: Timestamp(7_000),
+        channel: holdpoint_protocol::audit::AuditChannel::Inbox,
+    };
     let facts = [
         Fact::Opened { subject: Subject::local() },
         Fact::Called {
             call: call.clone(),
+            by: Caller::Model,
             name: "pay".to_owned(),
             input: serde_json::Value::Null,
             execution: Execution::Server,
@@ -85,8 +98,7 @@ fn facts_become_counts() {
             origin: None,
             needs_approval: true,
             checked: None,
-            asked_by: None,
-            at: None,
+            at: Timestamp(0),
         },
         Fact::Asked {
             call: call.clone(),
@@ -96,16 +108,9 @@ fn facts_become_counts() {
             expires: None,
             approvers: Default::default(),
         },
-        Fact::Decided {
-            call: call.clone(),
-            approved: true,
-            reason: None,
-            by: Subject::local(),
-            at: Timestamp(7_000),
-            input: None,
-            output: None,
-            channel: None,
-        },
+        decided(Verdict::APPROVE),
+        decided(Verdict::Approve { input: Some(serde_json::json!({"n": 2})) }),
+        decided(Verdict::Answer { output: serde_json::json!(2) }),
         Fact::Settled {
             call,
             outcome: Outcome::Error("late".to_owned()),
@@ -123,6 +128,8 @@ fn facts_become_counts() {
     let text = text(&metrics);
     for (sample, wanted) in [
         ("holdpoint_decisions_total{kind=\"approve\",channel=\"inbox\"}", 1.0),
+        ("holdpoint_decisions_total{kind=\"edit\",channel=\"inbox\"}", 1.0),
+        ("holdpoint_decisions_total{kind=\"answer\",channel=\"inbox\"}", 1.0),
         ("holdpoint_decision_wait_seconds_sum{kind=\"approve\"}", 7.0),
         ("holdpoint_decision_wait_seconds_bucket{le=\"5.0\",kind=\"approve\"}", 0.0),
         ("holdpoint_decision_wait_seconds_bucket{le=\"15.0\",kind=\"approve\"}", 1.0),

@@ -14,7 +14,7 @@ use super::{
     text::Text,
 };
 use crate::{
-    fact::{BlockKind, Fact, TurnEnd},
+    fact::{BlockKind, Caller, Fact, TurnEnd},
     tool::Execution,
 };
 
@@ -150,7 +150,7 @@ impl Turn {
                 }
             }
             // The first call in the queue is the one that asks. Its prompt comes before its outcome.
-            Fact::Called { call, asked_by: Some(_), .. } => self.queue.push_front(call.clone()),
+            Fact::Called { call, by: Caller::Tool(_), .. } => self.queue.push_front(call.clone()),
             Fact::Called { call, .. } => self.add(call),
             Fact::Invalid { call, .. } => {
                 self.add(call);

@@ -154,10 +154,10 @@ impl Turn {
                     self.write(kind, chunks::block_end(kind, id).into(), out);
                 }
             }
-            Fact::Called { call, asked_by, .. } => {
+            Fact::Called { call, by, .. } => {
                 self.text.called(call);
                 // A tool waits for the answer to its prompt, so the prompt is not held back.
-                if self.rounds == 0 && !self.is_one_by_one() || asked_by.is_some() {
+                if self.rounds == 0 && !self.is_one_by_one() || by.tool().is_some() {
                     self.show(call, out);
                 }
             }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     approvers::Approvers,
     clock::Timestamp,
-    fact::{CallOrder, Cause, Fact, Outcome},
+    fact::{CallOrder, Caller, Cause, Fact, Outcome},
     model::Usage,
     subject::Subject,
     tool::{Execution, StoredFile, Wait},
@@ -55,8 +55,7 @@ pub(super) struct Call {
     /// The current input; null while the model writes it.
     pub(super) input: Value,
     pub(super) execution: Execution,
-    /// Whether it is a prompt of a running tool.
-    pub(super) is_prompt: bool,
+    pub(super) by: Caller,
     /// Whether it is a frontend call that needs approval first.
     pub(super) is_gated: bool,
     /// Whether the tool's policy asks for approval. A grant may give it.
@@ -105,8 +104,7 @@ pub(super) struct Decision {
 /// The start of a call.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// Older logs lack it.
-    pub(super) at: Option<Timestamp>,
+    pub(super) at: Timestamp,
     pub(super) deadline: Option<Timestamp>,
 }
 
@@ -237,13 +235,13 @@ impl TurnCalls {
                 }
             }
             Fact::InputStarted { call, name } => drop(self.call(call, name)),
-            Fact::Called { call, name, input, execution, wait, asked_by, needs_approval, .. } => {
+            Fact::Called { call, name, input, execution, wait, by, needs_approval, .. } => {
                 let is_frontend = *execution == Execution::Frontend;
                 // A prompt is answered while its tool runs, so the response stays open for it.
-                let is_resubmit = is_frontend && (self.is_resubmit || *wait == Wait::Resubmit) && asked_by.is_none();
+                let is_resubmit = is_frontend && (self.is_resubmit || *wait == Wait::Resubmit) && by.tool().is_none();
                 let made = self.made(call, name, input);
                 made.execution = *execution;
-                made.is_prompt = asked_by.is_some();
+                made.by.clone_from(by);
                 made.is_gated = is_frontend && *needs_approval;
                 made.needs_approval = *needs_approval;
                 made.is_resubmit = is_resubmit;
@@ -265,17 +263,12 @@ impl TurnCalls {
             }),
             Fact::Voted { call, by, .. } => self.change(call, |call| call.votes.push(by.clone())),
             Fact::Escalated { call, .. } => self.change(call, |call| call.is_escalated = true),
-            Fact::Decided { call, approved, reason, by, at, input, output, .. } => self.change(call, |call| {
-                let (reason, at) = (reason.clone(), *at);
-                let voters = call.votes.iter().filter(|_| *approved);
+            Fact::Decided { call, verdict, reason, by, at, .. } => self.change(call, |call| {
+                let (kind, reason, at) = (verdict.kind(), reason.clone(), *at);
+                let voters = call.votes.iter().filter(|_| verdict.is_approval());
                 let by = voters.chain([by]).cloned().collect();
-                let original_input = input.clone().map(|input| std::mem::replace(&mut call.input, input));
-                let kind = match (approved, &original_input, output) {
-                    (false, ..) => DecisionKind::Deny,
-                    (true, _, Some(_)) => DecisionKind::Answer,
-                    (true, Some(_), None) => DecisionKind::Edit,
-                    (true, None, None) => DecisionKind::Approve,
-                };
+                let edited = verdict.edited_input().cloned();
+                let original_input = edited.map(|input| std::mem::replace(&mut call.input, input));
                 call.decision = Some(Decision { kind, original_input, reason, by, grant: None, at });
             }),
             Fact::Used { call, grant, by, at } => self.change(call, |call| {
@@ -350,7 +343,7 @@ impl TurnCalls {
                 name: name.to_owned(),
                 input: Value::Null,
                 execution: Execution::Server,
-                is_prompt: false,
+                by: Caller::Model,
                 is_gated: false,
                 needs_approval: false,
                 is_invalid: false,
@@ -402,10 +395,10 @@ impl Past {
                 Fact::InputStarted { call, .. } | Fact::Called { call, .. } => drop(made.insert(call)),
                 Fact::Asked { call, .. } => drop(asked.insert(call)),
                 Fact::Settled { call, .. } if made.contains(call) => drop(past.settled.insert(call.clone())),
-                Fact::Decided { call, input, .. } if asked.contains(call) => {
+                Fact::Decided { call, verdict, .. } if asked.contains(call) => {
                     past.decided.insert(call.clone());
-                    past.edited
-                        .extend(input.clone().filter(|_| made.contains(call)).map(|input| (call.clone(), input)));
+                    let edited = verdict.edited_input().filter(|_| made.contains(call));
+                    past.edited.extend(edited.map(|input| (call.clone(), input.clone())));
                 }
                 _ => {}
             }

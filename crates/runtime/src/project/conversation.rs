@@ -12,9 +12,8 @@ use serde_json::Value;
 
 use super::calls::{Call, TurnCalls};
 use crate::{
-    fact::{BlockKind, Fact, Outcome, text_of},
+    fact::{BlockKind, Caller, Fact, Outcome, text_of},
     model::{ModelCall, ModelMessage, ModelResult, ProviderState, ResultCause, UserPart},
-    tool::BUDGET_TOOL,
 };
 
 /// Builds the conversation from the facts of a chat.
@@ -108,7 +107,7 @@ impl Talk {
                     self.waiting.clear();
                 }
                 if cut.is_some() || next.is_none() {
-                    self.cut(cut.as_ref());
+                    self.cut(cut.as_ref().map(|cut| &cut.message));
                 }
                 let said = (message.id.clone(), vec![ModelMessage::User(user_parts(message))]);
                 match next {
@@ -117,7 +116,7 @@ impl Talk {
                     Some(_) => self.waiting.push(said),
                 }
             }
-            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref().map(|cut| &cut.message)),
             Fact::TurnStarted { message, .. } => {
                 self.turn = TurnCalls::begin(fact, false);
                 self.messages.push((message.clone(), Vec::new()));
@@ -165,7 +164,7 @@ impl Talk {
         let step = turn.made_in_step().iter().filter_map(|id| Some((id, turn.get(id)?)));
         let (mut calls, mut results) = (Vec::new(), Vec::new());
         // The model made neither the prompts of tools nor the question whether to go on.
-        for (id, call) in step.filter(|(_, call)| !call.is_prompt && call.name != BUDGET_TOOL) {
+        for (id, call) in step.filter(|(_, call)| call.by == Caller::Model) {
             calls.push(ModelCall { id: id.clone(), name: call.name.clone(), input: call.input.clone() });
             results.push(ModelResult {
                 id: id.clone(),

@@ -60,12 +60,12 @@ impl Book {
             Fact::Said { message, cut, .. } => {
                 self.put_down();
                 self.messages.extend(self.waiting.drain(..));
-                self.cut(cut.as_ref());
+                self.cut(cut.as_ref().map(|cut| &cut.message));
                 self.messages.push(message.clone());
             }
             Fact::Regenerated { cut, .. } => {
                 self.put_down();
-                self.cut(cut.as_ref());
+                self.cut(cut.as_ref().map(|cut| &cut.message));
             }
             Fact::TurnStarted { holds_text, .. } => {
                 self.put_down();

@@ -103,10 +103,10 @@ impl Book {
             Fact::Opened { subject } => self.owner = Some(subject.clone()),
             Fact::Context { messages } => self.messages.extend(messages.iter().map(|message| message.id.clone())),
             Fact::Said { message, cut, .. } => {
-                self.cut(cut.as_ref());
+                self.cut(cut.as_ref().map(|cut| &cut.message));
                 self.messages.push(message.id.clone());
             }
-            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref().map(|cut| &cut.message)),
             Fact::TurnStarted { message, .. } => {
                 self.messages.push(message.clone());
                 // Calls that were cut are listed under the turn that replaced theirs.
@@ -153,7 +153,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolSet,
     let runs_in_browser = is_frontend && call.start.is_some();
     let waits_for_person = call.waits() == Waits::Person;
     let is_decided = call.request.is_some() || call.decision.is_some();
-    let kind = match (is_decided.then_some(()), call.is_prompt) {
+    let kind = match (is_decided.then_some(()), call.by.tool().is_some()) {
         (Some(()), _) if !runs_in_browser => HoldKind::Approval,
         (Some(()), _) => HoldKind::Frontend,
         (None, true) => HoldKind::Prompt,
@@ -170,7 +170,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolSet,
     // A grant decides at the moment in which a person would be asked.
     let granted_at = call.decision.as_ref().filter(|decision| decision.grant.is_some()).map(|decision| decision.at);
     let asked_at = call.request.as_ref().map(|request| request.at).or(granted_at);
-    let started_at = call.start.as_ref().and_then(|start| start.at).filter(|_| call.decision.is_none());
+    let started_at = call.start.as_ref().map(|start| start.at).filter(|_| call.decision.is_none());
     let expires = match (&call.settled, &call.start, &call.request) {
         (None, Some(start), _) => start.deadline,
         (None, None, Some(request)) if waits_for_person => request.expires,

@@ -358,13 +358,11 @@ impl Response {
     /// Notes what a fact means for what the client lacks.
     fn note(&mut self, fact: &Fact) {
         match fact {
-            Fact::Decided { call, input: None, .. } | Fact::Settled { call, .. } => {
-                self.answered.insert(call.clone());
-            }
+            Fact::Settled { call, .. } => drop(self.answered.insert(call.clone())),
             Fact::Started { call, .. } => drop(self.started.insert(call.clone())),
-            Fact::Decided { call, input: Some(_), .. } => {
+            Fact::Decided { call, verdict, .. } => {
                 self.answered.insert(call.clone());
-                self.edited.insert(call.clone());
+                self.edited.extend(verdict.edited_input().map(|_| call.clone()));
             }
             _ => {}
         }

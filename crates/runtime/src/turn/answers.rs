@@ -119,25 +119,18 @@ fn take_decision(
     if calls::expire(draft, &id, env) {
         return Answered::TooLate(Cause::Expired);
     }
-    let (approved, by, at) = (verdict.is_approval(), by.subject().clone(), env.now);
+    let (by, at) = (by.subject().clone(), env.now);
     if is_vote {
-        draft.push(Fact::Voted { call: id, reason, by, at, channel: None });
+        draft.push(Fact::Voted { call: id, reason, by, at, channel: env.channel });
         return Answered::Voted { votes, quorum };
     }
-    let (input, output) = match &verdict {
-        Verdict::Approve { input } => (input.clone(), None),
-        Verdict::Answer { output } => (None, Some(output.clone())),
-        Verdict::Deny => (None, None),
-    };
     draft.push(Fact::Decided {
         call: id.clone(),
-        approved,
+        verdict: verdict.clone(),
         reason: reason.clone(),
         by: by.clone(),
         at,
-        input,
-        output,
-        channel: None,
+        channel: env.channel,
     });
     let grant = terms.map(|terms| (env.grant_id(), terms));
     if let Some((grant, terms)) = grant.clone() {
@@ -202,7 +195,7 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
             {
                 return Answered::InvalidValue(error);
             }
-            if let (Some(_), Outcome::Output(output)) = (&call.asked_by, &outcome)
+            if let (Some(_), Outcome::Output(output)) = (call.by.tool(), &outcome)
                 && let Err(unfit) = admit_answer(&call.input, output)
             {
                 return unfit;

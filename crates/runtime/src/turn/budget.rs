@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChatState, Draft, Env, Stage};
 use crate::{
-    fact::{Cause, Checked, Fact, Outcome},
+    fact::{Caller, Cause, Checked, Fact, Outcome},
     model::Usage,
     tool::{BUDGET_TOOL, Budget, BudgetScope, Execution, Returns, Spending, Wait},
 };
@@ -49,7 +49,7 @@ impl Spent {
 impl ChatState {
     /// Lets the turn go on, if this call asked for that and was approved.
     pub(super) fn release_tokens(&mut self, id: &ToolCallId) {
-        let Some(call) = self.calls.get(id).filter(|call| call.name == BUDGET_TOOL) else { return };
+        let Some(call) = self.calls.get(id).filter(|call| call.by == Caller::Budget) else { return };
         if !matches!(call.stage, Stage::Settled { outcome: Outcome::Output(_), .. }) {
             return;
         }
@@ -77,6 +77,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, spending: Spending, env: &mut Env<'_>) 
     draft.push(Fact::InputStarted { call: call.clone(), name: name.clone() });
     draft.push(Fact::Called {
         call,
+        by: Caller::Budget,
         name,
         input: spending.input(),
         execution: Execution::Server,
@@ -85,8 +86,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, spending: Spending, env: &mut Env<'_>) 
         origin: None,
         needs_approval: true,
         checked: Some(Checked { reason: Some(spending.reason()) }),
-        asked_by: None,
-        at: Some(env.now),
+        at: env.now,
     });
     let (usage, reason) = (Usage::default(), FinishReason::ToolCalls);
     draft.push(Fact::StepEnded { usage, reason, version: None, state: None });
@@ -95,7 +95,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, spending: Spending, env: &mut Env<'_>) 
 /// Why the turn does not go on, if its last question whether it may has another outcome than yes.
 pub(super) fn refusal(state: &ChatState) -> Option<String> {
     let calls = state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| state.calls.get(id));
-    let asked = calls.rev().find(|call| call.name == BUDGET_TOOL)?;
+    let asked = calls.rev().find(|call| call.by == Caller::Budget)?;
     match &asked.stage {
         Stage::Settled { outcome: Outcome::Output(_), .. } | Stage::Made | Stage::Asked | Stage::Running { .. } => None,
         Stage::Settled { outcome: Outcome::Denied { .. }, .. } => Some("the token budget is used up".to_owned()),

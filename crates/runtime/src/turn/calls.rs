@@ -13,9 +13,9 @@ use super::{
     writing::OpenInput,
 };
 use crate::{
-    fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
+    fact::{CallOrder, Caller, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     grants::UsableGrant,
-    tool::{self, ApprovalPolicy, BUDGET_TOOL, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
+    tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
     value::admit_sized,
 };
 
@@ -132,11 +132,6 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         return start(draft, id, env);
     }
     let approvers = Arc::clone(&tool.spec.approvers);
-    if env.is_mixed && !approvers.is_default() {
-        let text =
-            "not run: a node of an earlier version is running, which would let others decide than the policy names";
-        return settle(draft, id, Outcome::Error(text.to_owned()), Cause::Refused, env);
-    }
     let expires = tool.spec.expires_after().map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires, approvers });
@@ -170,7 +165,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         // the tool's own policy is unknown too.
         None if is_approved && env.tools.pending_timeout(origin).is_some() => None,
         // There is no budget any more, so nothing is in the way of the approval.
-        None if call.name == BUDGET_TOOL => {
+        None if call.by == Caller::Budget => {
             return settle(draft, id, Outcome::Output(json!({"continued": true})), Cause::Ran, env);
         }
         None => {
@@ -178,7 +173,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
             return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
         }
     };
-    draft.push(Fact::Started { call: id.clone(), deadline, at: Some(env.now) });
+    draft.push(Fact::Started { call: id.clone(), deadline, at: env.now });
 }
 
 /// The call's own `timeoutSec` if the tool's schema has that field, else the tool's timeout.
@@ -194,18 +189,15 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
     }
     // A tool's prompts are settled first: its own outcome is always the last fact about it.
     drop_prompts(draft, id, cause, env);
+    let channel = (cause == Cause::Result).then_some(env.channel);
     let is_repeatable = cause == Cause::Interrupted && draft.call(id).is_some_and(|call| is_repeatable(call, env));
-    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel: None, is_repeatable });
+    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel, is_repeatable });
 }
 
 /// Settles a tool's open prompts.
 pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause, env: &Env<'_>) {
-    let open: Vec<ToolCallId> = draft
-        .state
-        .open_calls()
-        .filter(|(_, call)| call.asked_by.as_ref() == Some(by))
-        .map(|(id, _)| id.clone())
-        .collect();
+    let open: Vec<ToolCallId> =
+        draft.state.open_calls().filter(|(_, call)| call.by.tool() == Some(by)).map(|(id, _)| id.clone()).collect();
     for call in open {
         let outcome = Outcome::Error("no longer asked: the tool did not wait for the answer".to_owned());
         draft.push(Fact::Settled { call, outcome, cause, at: env.now, channel: None, is_repeatable: false });
@@ -234,6 +226,7 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
     draft.push(Fact::InputStarted { call: call.clone(), name: PROMPT_TOOL.to_owned() });
     draft.push(Fact::Called {
         call: call.clone(),
+        by: Caller::Tool(by.clone()),
         name: PROMPT_TOOL.to_owned(),
         input,
         execution: Execution::Frontend,
@@ -243,10 +236,9 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         origin: None,
         needs_approval: false,
         checked: None,
-        asked_by: Some(by.clone()),
-        at: Some(env.now),
+        at: env.now,
     });
-    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });
+    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: env.now });
     Reply::Prompted(call)
 }
 
@@ -281,8 +273,8 @@ pub(super) fn ran(
     }
 }
 
-/// Handles a deadline.
-pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
+/// Does what is due about a call: it expires, or it escalates.
+pub(super) fn due(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
     if !expire(draft, id, env) {
         return escalate(draft, id, env);
     }
@@ -435,6 +427,6 @@ pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str, env: &Env<'_>) {
         draft.push(Fact::BlockEnded { id });
     }
     for OpenInput { call, name, .. } in inputs {
-        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned(), at: Some(env.now) });
+        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned(), at: env.now });
     }
 }

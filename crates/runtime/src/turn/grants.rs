@@ -87,7 +87,7 @@ pub fn asked_tools<'a>(state: &ChatState, inputs: impl IntoIterator<Item = &'a I
             | Input::Decide { .. }
             | Input::ToolDone { .. }
             | Input::ToolCutOff { .. }
-            | Input::Expired { .. }
+            | Input::Due { .. }
             | Input::Stop { .. }
             | Input::ResumeIdle
             | Input::Follow { .. }

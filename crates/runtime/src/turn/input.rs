@@ -70,8 +70,8 @@ pub enum Input {
         /// What the tool had to say about it.
         said: Option<String>,
     },
-    /// A call's deadline has passed.
-    Expired {
+    /// Something is due about a call: it escalates, or it expires.
+    Due {
         /// The call.
         call: ToolCallId,
         /// Whether a response is open that shows it.

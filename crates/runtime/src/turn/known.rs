@@ -6,7 +6,7 @@ use holdpoint_protocol::{ids::MessageId, message::Role};
 use serde::{Deserialize, Serialize};
 
 use super::ChatState;
-use crate::fact::Fact;
+use crate::fact::{Cut, Fact};
 
 /// The number of messages before the first turn of a partial state. Regenerating the last answer needs two of them.
 const KEPT_MESSAGES: usize = 4;
@@ -36,9 +36,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Cuts {
-    /// Nothing is known of the positions before this one.
-    pub fn unknown_before(position: u64) -> Self {
-        Self { unknown_before: position, spans: Vec::new() }
+    /// Whether nothing was cut.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Whether it is known which messages of this position and later ones were cut.
@@ -46,9 +46,8 @@ impl Cuts {
         self.unknown_before <= position
     }
 
-    /// A cut at this position takes away what comes after the first position; `None` if that is unknown.
-    fn add(&mut self, from: Option<u64>, position: u64) {
-        let Some(from) = from else { return *self = Self::unknown_before(position) };
+    /// A cut at this position takes away what comes after the first position.
+    fn add(&mut self, from: u64, position: u64) {
         self.spans.retain(|(first, _)| *first < from);
         self.spans.push((from, position));
         while self.spans.len() > MAX_SPANS {
@@ -79,28 +78,27 @@ impl ChatState {
         self.find_message(id).map(|(run, at)| (run[at].1, run[at].2))
     }
 
-    /// Removes a message and everything after it. `cut_at` is its position, if the fact says so, and `position` that of
-    /// the cut.
-    pub(super) fn cut(&mut self, from: Option<&MessageId>, cut_at: Option<u64>, position: u64) {
-        let Some(id) = from else { return };
+    /// Removes a message and everything after it. `position` is that of the fact that says so.
+    pub(super) fn cut(&mut self, cut: Option<&Cut>, position: u64) {
+        let Some(Cut { message: id, at: cut_at }) = cut else { return };
         let index_in = |run: &Vec<KnownMessage>| run.iter().position(|(known, ..)| known == id);
         if let Some(at) = index_in(&self.messages) {
-            self.cuts.add(Some(self.messages[at].2), position);
+            self.cuts.add(self.messages[at].2, position);
             self.messages.truncate(at);
         } else if let Some(run) = self.earlier_messages.iter().position(|run| index_in(run).is_some()) {
             self.earlier_messages.truncate(run + 1);
             self.messages = self.earlier_messages.pop().unwrap_or_default();
             let at = index_in(&self.messages).unwrap_or_default();
-            self.cuts.add(self.messages.get(at).map(|(.., begun)| *begun), position);
+            self.cuts.add(self.messages.get(at).map_or(*cut_at, |(.., begun)| *begun), position);
             self.messages.truncate(at);
         } else if self.is_partial {
             // It is older than all of these.
             self.messages.clear();
             self.earlier_messages.retain_mut(|run| {
-                run.retain(|(.., known)| cut_at.is_some_and(|cut_at| *known < cut_at));
+                run.retain(|(.., known)| known < cut_at);
                 !run.is_empty()
             });
-            self.cuts.add(cut_at, position);
+            self.cuts.add(*cut_at, position);
         }
     }
 

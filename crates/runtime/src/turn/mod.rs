@@ -26,7 +26,10 @@ use std::collections::BTreeSet;
 pub use budget::Spent;
 pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
 pub use grants::{AskedTools, asked_tools};
-use holdpoint_protocol::ids::{ApprovalId, GrantId, MessageId, ToolCallId};
+use holdpoint_protocol::{
+    audit::AuditChannel,
+    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
+};
 pub use input::{
     Answered, CheckedCall, ClientHas, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply,
     ResponsePlan, Submit,
@@ -62,9 +65,6 @@ pub struct Env<'a> {
     /// Whether another node runs the turn. Then an input adds what happened and nothing that follows from it: that node
     /// reads it and acts.
     pub is_elsewhere: bool,
-    /// Whether a node of an earlier version uses the log. It would let the owner of the chat decide, whoever the policy
-    /// names.
-    pub is_mixed: bool,
     /// The grants that may approve calls of this chat.
     pub grants: &'a [UsableGrant],
     /// The limit on grants, if the owner of the chat has reached it.
@@ -73,6 +73,8 @@ pub struct Env<'a> {
     pub unsent: &'a BTreeSet<ToolCallId>,
     /// The limit that prevents a new turn, if any. Open turns continue.
     pub refuses: Option<Refusal>,
+    /// Through what the input came: a decision and a browser's result are recorded with it.
+    pub channel: AuditChannel,
     /// Returns a new id each time, without a prefix.
     pub new_id: &'a mut dyn FnMut() -> String,
 }
@@ -121,7 +123,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
             cut_off::cut_off(draft_ref, &call, may_have_run, said.as_deref(), env);
         }
         Input::Progress { call, output } => calls::progress(draft_ref, call, output),
-        Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
+        Input::Due { call, is_watched } => calls::due(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
         Input::Save { call, data, prompts } => reply = resume::save(draft_ref, &call, data, &prompts, env),

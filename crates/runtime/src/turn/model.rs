@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Call, CheckedCall, Draft, Env, Phase, calls};
 use crate::{
-    fact::{BlockKind, CallOrder, Cause, Checked, Fact, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Caller, Cause, Checked, Fact, Outcome, TurnEnd},
     model::ModelEvent,
     tool::{ApprovalPolicy, ToolSpec, Wait},
     value::{MAX_LEVELS, MAX_NODES, admit_input, admit_integers, excerpt, excerpt_text},
@@ -41,8 +41,6 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
             }
         }
         ModelEvent::Call { id, name, input } => call(draft, &id, name, input, None, env),
-        // A node of an earlier version could not read the chat.
-        ModelEvent::Retry { .. } if env.is_mixed => {}
         ModelEvent::Retry { message, delay } => draft.push(Fact::ModelDelayed { message, seconds: delay.as_secs() }),
         ModelEvent::Finish { usage, reason, version, state } => {
             let is_cut = reason == FinishReason::Length;
@@ -137,25 +135,26 @@ fn call(
                 Err(over) => format!("the input can't be used: {over}"),
             };
             let input = excerpt_text(&text);
-            return draft.push(Fact::Invalid { call, name, input, error, at: Some(env.now) });
+            return draft.push(Fact::Invalid { call, name, input, error, at: env.now });
         }
     };
     if let Err(error) = admit_input(&input) {
         let error = format!("the input can't be used: {error}");
-        return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error, at: Some(env.now) });
+        return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error, at: env.now });
     }
     let Some(tool) = env.tools.offered(&name) else {
         let error = format!("there is no tool {name:?}");
-        return draft.push(Fact::Invalid { call, name, input, error, at: Some(env.now) });
+        return draft.push(Fact::Invalid { call, name, input, error, at: env.now });
     };
     let needs_approval = match (&tool.spec.approval, &checked) {
         (ApprovalPolicy::Check(_), Some(checked)) => checked.reason.is_some(),
         (policy, _) => policy.approval_reason(&input).is_some(),
     };
     match fits(&tool.spec, &input, &streamed, needs_approval) {
-        Err(error) => draft.push(Fact::Invalid { call, name, input, error, at: Some(env.now) }),
+        Err(error) => draft.push(Fact::Invalid { call, name, input, error, at: env.now }),
         Ok(()) => draft.push(Fact::Called {
             call,
+            by: Caller::Model,
             name,
             input,
             needs_approval,
@@ -169,8 +168,7 @@ fn call(
             },
             returns: tool.spec.returns,
             origin: tool.spec.origin.clone(),
-            asked_by: None,
-            at: Some(env.now),
+            at: env.now,
         }),
     }
 }

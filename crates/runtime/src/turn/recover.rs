@@ -44,14 +44,14 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     for (id, next) in started {
         match next {
             // Its prompts stay open: the tool waits for them again.
-            Next::Resume => draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) }),
+            Next::Resume => draft.push(Fact::Started { call: id, deadline: None, at: env.now }),
             Next::Repeat => {
                 // The tool will prompt again, and begins anew.
                 calls::drop_prompts(draft, &id, Cause::Interrupted, env);
                 if draft.call(&id).is_some_and(|call| call.resume.is_some()) {
                     draft.push(Fact::Resumable { call: id.clone(), state: None });
                 }
-                draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
+                draft.push(Fact::Started { call: id, deadline: None, at: env.now });
             }
             Next::Settle => {
                 calls::settle(draft, &id, Outcome::Error(INTERRUPTED.to_owned()), Cause::Interrupted, env);

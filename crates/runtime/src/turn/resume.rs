@@ -28,7 +28,7 @@ pub(super) fn save(
     let shown: Vec<Option<ToolCallId>> = prompts.iter().map(shown).collect();
     // Without a prompt to wait for, the call goes on at once.
     let waits = prompts.is_empty() || shown.iter().any(Option::is_some);
-    let data = data.filter(|data| data.len() <= MAX_CALL_STATE_BYTES && waits && !env.is_mixed);
+    let data = data.filter(|data| data.len() <= MAX_CALL_STATE_BYTES && waits);
     let state = data.map(|data| Arc::new(CallState { origin, data: data.as_ref().to_owned(), prompts: shown.clone() }));
     if state.is_some() || was_saved {
         draft.push(Fact::Resumable { call: id.clone(), state });

@@ -5,7 +5,6 @@ use std::{collections::HashMap, sync::Arc};
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
     message::Role,
-    request::Verdict,
 };
 use serde_json::Value;
 
@@ -18,9 +17,9 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    fact::{Cause, Checked, Fact, NextTurn, Outcome},
+    fact::{Caller, Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
-    tool::{BUDGET_TOOL, CallState, Execution, Returns, Wait},
+    tool::{CallState, Execution, Returns, Wait},
 };
 
 /// The state of a chat.
@@ -71,8 +70,8 @@ pub struct Call {
     pub returns: Returns,
     /// Where the tool came from.
     pub origin: Option<String>,
-    /// For a prompt: the call whose tool asked.
-    pub asked_by: Option<ToolCallId>,
+    /// Who has made it.
+    pub by: Caller,
     /// The result of the tool's own check whether it needs approval.
     pub checked: Option<Checked>,
     /// The position of its turn.
@@ -96,8 +95,8 @@ pub enum Stage {
     Asked,
     /// It runs, on the server or in the browser.
     Running {
-        /// When it started. Older logs lack it.
-        since: Option<Timestamp>,
+        /// When it started.
+        since: Timestamp,
         /// The deadline.
         deadline: Option<Timestamp>,
     },
@@ -143,11 +142,11 @@ impl Call {
         matches!(self.stage, Stage::Running { .. }) && self.execution != Execution::Frontend
     }
 
-    /// When the current wait began, if known.
+    /// When the current wait began.
     pub fn since(&self) -> Option<Timestamp> {
         match (&self.stage, &self.request) {
             (Stage::Asked, Some(request)) => Some(request.asked_at),
-            (Stage::Running { since, .. }, _) => *since,
+            (Stage::Running { since, .. }, _) => Some(*since),
             _ => None,
         }
     }
@@ -172,13 +171,13 @@ impl ChatState {
             Fact::Context { messages } => {
                 self.messages.extend(messages.iter().map(|message| (message.id.clone(), message.role, position)));
             }
-            Fact::Said { message, cut, cut_at, next } => {
-                self.cut(cut.as_ref(), *cut_at, position);
+            Fact::Said { message, cut, next } => {
+                self.cut(cut.as_ref(), position);
                 self.messages.push((message.id.clone(), Role::User, position));
                 self.next.extend(*next);
             }
-            Fact::Regenerated { cut, cut_at, next } => {
-                self.cut(cut.as_ref(), *cut_at, position);
+            Fact::Regenerated { cut, next } => {
+                self.cut(cut.as_ref(), position);
                 self.next.extend(*next);
             }
             Fact::StopRequested { reason, is_superseded } => {
@@ -208,7 +207,7 @@ impl ChatState {
                 });
             }
             Fact::TurnEnded { .. } => self.turn = None,
-            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by, checked, .. } => {
+            Fact::Called { call, name, input, execution, wait, returns, origin, by, checked, .. } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),
@@ -216,7 +215,7 @@ impl ChatState {
                     wait: *wait,
                     returns: *returns,
                     origin: origin.clone(),
-                    asked_by: asked_by.clone(),
+                    by: by.clone(),
                     checked: checked.clone(),
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
@@ -234,7 +233,7 @@ impl ChatState {
                     wait: Wait::Stream,
                     returns: Returns::Output,
                     origin: None,
-                    asked_by: None,
+                    by: Caller::Model,
                     checked: None,
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
@@ -262,18 +261,13 @@ impl ChatState {
             }
             Fact::Voted { call, by, .. } => self.change_request(call, |request| request.votes.push(by.clone())),
             Fact::Escalated { call, .. } => self.change_request(call, |request| request.is_escalated = true),
-            Fact::Decided { call, approved, reason, input, output, .. } => self.change(call, |call| {
-                let verdict = match (approved, output) {
-                    (false, _) => Verdict::Deny,
-                    (true, Some(output)) => Verdict::Answer { output: output.clone() },
-                    (true, None) => Verdict::Approve { input: input.clone() },
-                };
-                if let Verdict::Approve { input: Some(input) } = &verdict {
+            Fact::Decided { call, verdict, reason, .. } => self.change(call, |call| {
+                if let Some(input) = verdict.edited_input() {
                     // It runs with exactly that.
                     call.input.clone_from(input);
                 }
                 if let Some(request) = &mut call.request {
-                    let reason = reason.clone();
+                    let (verdict, reason) = (verdict.clone(), reason.clone());
                     request.decision = Some(Decided { verdict, reason, position, terms: None });
                 }
             }),
@@ -354,7 +348,7 @@ impl ChatState {
         if let Some(turn) = &mut self.turn {
             turn.inputs.retain(|input| input.call != *id);
             turn.calls.push(id.clone());
-            if call.name == BUDGET_TOOL {
+            if call.by == Caller::Budget {
                 // The model was not called in this step.
                 turn.steps = turn.steps.saturating_sub(1);
             }

@@ -12,7 +12,7 @@ use super::{
     Submit, answers, calls, message,
 };
 use crate::{
-    fact::{Cause, Fact, NextTurn, Outcome},
+    fact::{Cause, Cut, Fact, NextTurn, Outcome},
     identity::Identity,
     tool::Execution,
     value::{ValueError, admit_sized},
@@ -70,14 +70,13 @@ fn say(
     admit_answers(draft, &answers)?;
     // `messageId` names the edited message: this one, or the one it replaces if this one has no id.
     let edited = |id: &MessageId| draft.state.message(id).filter(|(role, _)| *role == Role::User);
-    let cut_at = request.message_id.as_ref().and_then(edited).map(|(_, position)| position);
-    let cut = request.message_id.clone().filter(|_| cut_at.is_some());
+    let cut = request.message_id.as_ref().and_then(|id| Some(Cut { message: id.clone(), at: edited(id)?.1 }));
     if cut.is_none() && draft.state.message(&said.id).is_some() {
         said.id = env.message_id();
     }
     if env.is_elsewhere {
         // The node that runs the turn starts what the answers release, and begins the new turn.
-        draft.push(Fact::Said { message: said, cut, cut_at, next: Some(next) });
+        draft.push(Fact::Said { message: said, cut, next: Some(next) });
         let is_superseded = answers.is_empty();
         for answer in answers {
             answers::take(draft, answer, by, env);
@@ -87,11 +86,11 @@ fn say(
         }
     } else if answers.is_empty() {
         calls::supersede(draft, env);
-        draft.push(Fact::Said { message: said, cut, cut_at, next: None });
+        draft.push(Fact::Said { message: said, cut, next: None });
         calls::begin(draft, next, env);
     } else {
         // Store the message first. The calls that the answers release are settled before its turn begins.
-        draft.push(Fact::Said { message: said, cut, cut_at, next: Some(next) });
+        draft.push(Fact::Said { message: said, cut, next: Some(next) });
         let mut released = Vec::new();
         for answer in answers {
             released.extend(call_of(draft, &answer).cloned());
@@ -131,18 +130,18 @@ fn regenerate(
     if messages[..kept].last().is_none_or(|(_, role, _)| *role != Role::User) {
         return Err(Rejection::NothingToRegenerate);
     }
-    let (cut, cut_at) = messages.get(kept).map(|(id, _, position)| (id.clone(), *position)).unzip();
+    let cut = messages.get(kept).map(|(id, _, position)| Cut { message: id.clone(), at: *position });
     if let Some(refusal) = env.refuses {
         return Err(refusal.into());
     }
     if env.is_elsewhere {
-        draft.push(Fact::Regenerated { cut, cut_at, next: Some(next) });
+        draft.push(Fact::Regenerated { cut, next: Some(next) });
         calls::request_stop(draft, Some("superseded".to_owned()), true);
         let before = draft.state.next.len().saturating_sub(1);
         return Ok(ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(draft.state.len) });
     }
     calls::supersede(draft, env);
-    draft.push(Fact::Regenerated { cut, cut_at, next: None });
+    draft.push(Fact::Regenerated { cut, next: None });
     calls::begin(draft, next, env);
     Ok(new_turn(draft))
 }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use futures::future::try_join_all;
-use holdpoint_runtime::log::{Append, Found, Key, PostgresError, PostgresLog, PostgresOptions};
+use holdpoint_runtime::log::{FORMAT, PostgresError, PostgresLog, PostgresOptions};
 use holdpoint_testkit::{Postgres, log_suite::append};
 
 use super::*;
@@ -121,36 +121,10 @@ async fn tables_of_a_newer_version() {
     assert!(matches!(error, PostgresError::Newer { found: 99, .. }), "{error:?}");
     assert!(error.to_string().ends_with("use a newer holdpoint"), "{error}");
     // A newer node may have left the tables such that an older one can go on.
-    set(99, 2);
+    set(99, FORMAT);
     let log = open(&options).await;
     assert_eq!(log.append_many(vec![append("chat", 0, 1)]).await, [committed(1)]);
     assert_eq!(server.sql("postgres", &format!("SELECT format FROM {schema}.holdpoint")), "99", "it is left alone");
-}
-
-#[tokio::test]
-async fn tables_of_the_version_before_are_migrated() {
-    let (server, options) = (Postgres::shared(), options());
-    let schema = options.schema.clone().expect("it has one");
-    let log = open(&options).await;
-    assert_eq!(
-        log.append_many(vec![Append { keys: vec!["old".into()], ..append("chat", 0, 1) }]).await,
-        [committed(1)]
-    );
-    drop(log);
-    server.sql("postgres", &BACK_TO_1.replace('@', &schema));
-    let log = open(&options).await;
-    assert_eq!(server.sql("postgres", &format!("SELECT format, compatible FROM {schema}.holdpoint")), "3|1");
-    assert_eq!(log.find(&"ann".into(), "old").await, Ok(Some("chat".into())), "older keys have no position");
-    let keys = ["old", "new"].map(|id| Key { id: id.into(), at: Some(1), is_shared: false });
-    assert_eq!(log.append_many(vec![Append { keys: keys.into(), ..append("chat", 1, 2) }]).await, [committed(2)]);
-    for key in ["old", "new"] {
-        assert_eq!(log.find(&"ann".into(), key).await, Ok(Some(Found { chat: "chat".into(), at: Some(1) })));
-    }
-    // A node of that version goes on beside this one.
-    let insert =
-        format!("INSERT INTO {schema}.keys (subject, key, chat) SELECT 'ann', 'theirs', number FROM {schema}.chats");
-    server.sql("postgres", &insert);
-    assert_eq!(log.find(&"ann".into(), "theirs").await, Ok(Some("chat".into())));
 }
 
 #[tokio::test]

@@ -23,8 +23,8 @@ const ROWS: &str = "
     SELECT 50000, j, 1, gen_random_uuid(), '' FROM generate_series(0, 20000) AS j;
     INSERT INTO @.holds SELECT i, 'call', ('subject ' || i % 500)::bytea, 'tool', 'approval', i, i, '{}'
     FROM generate_series(3, 50000, 3) AS i;
-    INSERT INTO @.keys SELECT ('subject ' || i % 500)::bytea, ('key ' || i)::bytea, i FROM generate_series(1, 50000) AS i;
-    INSERT INTO @.nodes VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '1 hour', '');
+    INSERT INTO @.keys SELECT ('subject ' || i % 500)::bytea, ('key ' || i)::bytea, i, 0 FROM generate_series(1, 50000) AS i;
+    INSERT INTO @.nodes VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '1 hour', '', 1);
 ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,7 +62,7 @@ async fn no_request_reads_a_whole_table() {
             }
             let query = HoldQuery { of: HoldsOf::Chat("chat 9".into()), only_approvals: false, after: None };
             assert_eq!(log.holds(query, 10).await.expect("it lists").len(), 1);
-            assert_eq!(log.deadlines(Timestamp(u64::MAX), 10).await.expect("it lists").len(), 10);
+            assert_eq!(log.due(Timestamp(u64::MAX), 10).await.expect("it lists").len(), 10);
             assert_eq!(log.usage(&subject, NodeId(9), 10).await.expect("it counts").open, 10);
             assert_eq!(log.abandoned(NodeId(9), 10).await, Ok(vec![]));
             let at = at + round * 12;

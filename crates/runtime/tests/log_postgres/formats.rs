@@ -68,12 +68,12 @@ async fn a_node_that_reconnects_checks_the_tables() {
 async fn a_format_is_written_once_every_node_can_read_it() {
     let options = options();
     let log = open(&options).await;
-    // A node of an earlier version, which does not say what it can read.
-    let older = "INSERT INTO @.nodes (id, lease_until, version)
-                 VALUES (gen_random_uuid(), clock_timestamp() + interval '1 hour', '0')";
-    sql(&options, &format!("UPDATE @.holdpoint SET compatible = 1; {older}"));
+    // A node of an earlier version.
+    let older = "INSERT INTO @.nodes (id, lease_until, version, format)
+                 VALUES (gen_random_uuid(), clock_timestamp() + interval '1 hour', '0', 0)";
+    sql(&options, &format!("UPDATE @.holdpoint SET compatible = 0; {older}"));
     for _ in 0..3 {
-        assert_eq!(log.renew(NODE).await, Ok(1));
+        assert_eq!(log.renew(NODE).await, Ok(0));
     }
     assert_eq!(sql(&options, "SELECT format FROM @.nodes WHERE version <> '0'"), FORMAT.to_string());
     sql(&options, "UPDATE @.nodes SET lease_until = clock_timestamp() WHERE version = '0'");

@@ -14,11 +14,6 @@ use holdpoint_runtime::log::{AppendResult, Log, PostgresLog, PostgresOptions};
 use holdpoint_testkit::{Postgres, log_contract_suite};
 use tokio::{runtime::Handle, task::block_in_place};
 
-/// Takes away what format 2 has added, `@` being the schema.
-const BACK_TO_1: &str = "ALTER TABLE @.keys DROP COLUMN at; ALTER TABLE @.nodes DROP COLUMN format;
-    ALTER TABLE @.tickets DROP COLUMN identity; ALTER TABLE @.chats DROP COLUMN hash; DROP TABLE @.audit;
-    UPDATE @.holdpoint SET format = 1, compatible = 1;";
-
 /// Options for a schema of one's own in the shared cluster.
 fn options() -> PostgresOptions {
     let mut options = PostgresOptions::new(Postgres::shared().url("postgres"));

@@ -128,23 +128,6 @@ async fn tickets_are_redeemed_once_on_any_node() {
     assert_eq!(there.redeem_ticket(&[149], Timestamp(0)).await, Ok(Some(Identity::new("bob"))));
 }
 
-/// A node of format 1 stores no identity with a ticket. The tables are migrated, and its subject is a user.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ticket_of_an_earlier_format_is_a_users() {
-    let options = options();
-    drop(open(&options).await);
-    let schema = options.schema.clone().expect("a schema of its own");
-    let statements = format!(
-        "{} INSERT INTO {schema}.tickets (digest, subject, expires) VALUES ('one', 'ann', 100)",
-        BACK_TO_1.replace('@', &schema)
-    );
-    Postgres::shared().sql("postgres", &statements);
-    let log = open(&options).await;
-    assert_eq!(log.redeem_ticket(b"one", Timestamp(7)).await, Ok(Some(Identity::new("ann"))));
-    assert_eq!(log.keep_ticket(b"two", &Identity::local(), Timestamp(u64::MAX / 4)).await, Ok(true));
-    assert_eq!(log.redeem_ticket(b"two", Timestamp(7)).await, Ok(Some(Identity::local())));
-}
-
 /// Waits until changes on one node wake the other.
 async fn acquaint(here: &PostgresLog, there: &PostgresLog) {
     let mut wakeups = there.wakeups();

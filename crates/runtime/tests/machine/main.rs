@@ -22,7 +22,7 @@ use holdpoint_runtime::{
     driver::gone_chunks,
     grants::{Coverage, GrantTerms, JsonDigest},
     internals::{
-        fact::{CallOrder, Fact, Outcome},
+        fact::{CallOrder, Caller, Fact, Outcome},
         project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
         turn::{ChatState, PlannedTurn, Stage},
     },
@@ -56,8 +56,9 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
             started
         );
         let asks = ["pay", "slow", "locate", "wire", BUDGET_TOOL].contains(&&*call.name);
-        let approved =
-            facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call, approved: true, .. } if call == id));
+        let approved = facts
+            .iter()
+            .any(|fact| matches!(&**fact, Fact::Decided { call, verdict, .. } if call == id && verdict.is_approval()));
         let granted = world::uses(facts).filter(|(call, ..)| *call == id).count();
         prop_assert!(started == 0 || !asks || approved || granted > 0, "{:?} ran without its approval", call);
         prop_assert!(
@@ -120,14 +121,15 @@ fn check_budget(facts: &[Arc<Fact>], state: &ChatState) -> Result<(), TestCaseEr
             Fact::TurnStarted { .. } => turn = 0,
             Fact::StepEnded { usage, .. } => (turn, chat) = (turn + usage.total(), chat + usage.total()),
             Fact::Settled { call, outcome: Outcome::Output(_), .. } => {
-                let asked = state.calls.get(call).filter(|call| call.name == BUDGET_TOOL);
+                let asked = state.calls.get(call).filter(|call| call.by == Caller::Budget);
                 if let Some(asked) = asked {
                     turn = 0;
                     chat = if asked.input["scope"] == "chat" { 0 } else { chat };
                 }
             }
             Fact::StepStarted => {
-                let asks = matches!(facts.get(at + 2).map(|fact| &**fact), Some(Fact::Called { name, .. }) if name == BUDGET_TOOL);
+                let asks =
+                    matches!(facts.get(at + 2).map(|fact| &**fact), Some(Fact::Called { by: Caller::Budget, .. }));
                 let is_within = BUDGET.turn.is_none_or(|limit| turn < limit.get())
                     && BUDGET.chat.is_none_or(|limit| chat < limit.get());
                 prop_assert_ne!(
@@ -150,9 +152,8 @@ fn check_grants(world: &World) -> Result<(), TestCaseError> {
     let mut inputs: BTreeMap<&ToolCallId, &Value> = BTreeMap::new();
     for (at, fact) in world.facts.iter().enumerate() {
         match &**fact {
-            Fact::Called { call, input, .. } | Fact::Decided { call, input: Some(input), .. } => {
-                inputs.insert(call, input);
-            }
+            Fact::Called { call, input, .. } => _ = inputs.insert(call, input),
+            Fact::Decided { call, verdict, .. } => inputs.extend(verdict.edited_input().map(|input| (call, input))),
             Fact::Granted { call, grant, terms, by, .. } => {
                 let name = world.state.calls[call].name.as_str();
                 prop_assert_eq!(by.as_str(), "local", "{} was remembered by {:?}", name, by);
@@ -201,7 +202,7 @@ fn check_votes(facts: &[Arc<Fact>], id: &ToolCallId, is_started: bool) -> Result
                 continue;
             }
             Fact::Voted { call, by, .. } if call == id => (by, true),
-            Fact::Decided { call, by, approved, .. } if call == id => (by, *approved),
+            Fact::Decided { call, by, verdict, .. } if call == id => (by, verdict.is_approval()),
             _ => continue,
         };
         let named = if is_escalated { &world::WIRERS.1[..] } else { &world::WIRERS.0[..] };

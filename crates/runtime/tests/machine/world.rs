@@ -236,11 +236,11 @@ impl World {
             max_holds: 3,
             budget: BUDGET,
             is_elsewhere: false,
-            is_mixed: false,
             grants: &grants,
             full_of_grants: None,
             unsent: &BTreeSet::new(),
             refuses: None,
+            channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
         };
         let (facts, reply) = step(&mut self.state, input, &mut env);
@@ -328,11 +328,11 @@ impl World {
             max_holds: 3,
             budget: BUDGET,
             is_elsewhere: false,
-            is_mixed: false,
             grants: &grants,
             full_of_grants: None,
             unsent: &BTreeSet::new(),
             refuses: None,
+            channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
         })
     }
@@ -501,7 +501,7 @@ impl World {
             .map(|(id, _)| id.clone())
             .collect();
         for call in due {
-            self.input(Input::Expired { call, is_watched });
+            self.input(Input::Due { call, is_watched });
         }
     }
 

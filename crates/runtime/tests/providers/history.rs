@@ -36,23 +36,22 @@ const AT: Timestamp = Timestamp(1);
 fn user(id: &str, text: &str) -> Fact {
     let message = json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]});
     let message: UiMessage = serde_json::from_value(message).expect("a message");
-    Fact::Said { message, cut: None, cut_at: None, next: None }
+    Fact::Said { message, cut: None, next: None }
 }
 
-/// As an older log has them: fields that came later have their defaults.
 fn fact(fact: Value) -> Fact {
     serde_json::from_value(fact).expect("a fact")
 }
 
 fn turn(id: &str) -> [Fact; 2] {
-    let started = json!({"fact": "turn-started", "message": id, "order": "together", "holdsText": false, "model": "m",
-        "at": 1});
+    let started = json!({"fact": "turn-started", "message": id, "order": "together", "holdsText": false, "canAsk": false,
+        "isResubmit": false, "model": "m", "at": 1});
     [fact(started), Fact::StepStarted]
 }
 
 fn called(call: &str) -> Fact {
-    fact(json!({"fact": "called", "call": call, "name": "get_weather", "input": {"location": call},
-        "execution": "server", "wait": "stream", "returns": "output"}))
+    fact(json!({"fact": "called", "call": call, "by": "model", "name": "get_weather", "input": {"location": call},
+        "execution": "server", "wait": "stream", "returns": "output", "needsApproval": false, "at": 1}))
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {
@@ -76,7 +75,7 @@ fn facts() -> Vec<Fact> {
         name: "get_weather".into(),
         input: Value::String("{\"location\": ".into()),
         error: "the input is not valid JSON".into(),
-        at: None,
+        at: AT,
     });
     facts.push(step_ended());
     facts.push(settled("done", Outcome::Output(json!({"temperature": 21})), Cause::Ran));

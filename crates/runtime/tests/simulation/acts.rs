@@ -317,16 +317,10 @@ impl Client {
             _ => None,
         });
         let decided = facts.iter().find_map(|fact| match &**fact {
-            Fact::Decided { call: of, approved, input, output, .. } if Some(of) == call => {
-                Some((*approved, input.clone(), output.clone()))
-            }
+            Fact::Decided { call: of, verdict, .. } if Some(of) == call => Some(verdict.clone()),
             _ => None,
         });
-        let wanted = match verdict {
-            Verdict::Approve { input } => (true, input.clone(), None),
-            Verdict::Deny => (false, None, None),
-            Verdict::Answer { output } => (true, None, Some(output.clone())),
-        };
+        let wanted = verdict.clone();
         let grants = facts.iter().filter_map(|fact| match &**fact {
             Fact::Granted { call: of, grant, .. } if Some(of) == call => Some(grant),
             _ => None,

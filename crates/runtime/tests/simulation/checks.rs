@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt;
-use holdpoint_protocol::ids::{ChatId, GrantId, ToolCallId};
+use holdpoint_protocol::{
+    holds::DecisionKind,
+    ids::{ChatId, GrantId, ToolCallId},
+};
 use holdpoint_runtime::{
     driver::{Finding, verify, verify_grants},
     grants::{GrantScope, GrantTerms},
@@ -86,9 +89,9 @@ fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {
         entry.is_late |= is_late && !entry.outcomes.is_empty();
         match &*fact {
             Fact::Asked { .. } => entry.asked += 1,
-            Fact::Decided { approved, output, .. } => {
-                entry.decisions.push(*approved);
-                entry.is_answered |= output.is_some();
+            Fact::Decided { verdict, .. } => {
+                entry.decisions.push(verdict.is_approval());
+                entry.is_answered |= verdict.kind() == DecisionKind::Answer;
             }
             Fact::Used { .. } => entry.granted += 1,
             Fact::Started { .. } => entry.started += 1,
@@ -241,7 +244,7 @@ fn check_holds(world: &World, chat: &ChatId, state: &ChatState, found: &mut Vec<
     let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
     let rows = world.journal.log.holds(query, 1000).now_or_never().expect("memory does not wait").expect("it lists");
     let mut rows: Vec<_> =
-        rows.into_iter().map(|(_, row)| (row.call, row.approval, Some(row.since), row.deadline)).collect();
+        rows.into_iter().map(|(_, row)| (row.call, row.approval, Some(row.since), row.due_at)).collect();
     let mut held: Vec<_> = state
         .open_calls()
         .filter(|(_, call)| call.is_held())

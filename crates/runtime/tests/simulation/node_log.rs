@@ -12,9 +12,9 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, ForwardLog,
-        Found, GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
-        Misfit, NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, ForwardLog, Found,
+        GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
+        NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -222,8 +222,8 @@ impl ForwardLog for NodeLog {
         Box::pin(self.read_op(self.inner().holds(query, limit)))
     }
 
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-        Box::pin(self.read_op(self.inner().deadlines(until, limit)))
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
+        Box::pin(self.read_op(self.inner().due(until, limit)))
     }
 
     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {

@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::{
+    ids::{ChatId, ToolCallId},
+    request::Verdict,
+};
 use holdpoint_runtime::{
     internals::fact::{Cause, Fact},
     tool::{BUDGET_TOOL, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolContext, ToolError, ToolSet, Wait},
@@ -91,9 +94,9 @@ impl Ledger {
                     Fact::Settled { call: of, .. } if of == call => is_settled = true,
                     Fact::Used { call: of, .. } if of == call => decision = Some(true),
                     Fact::Called { call: of, input, .. } if of == call => shown = Some(input.clone()),
-                    Fact::Decided { call: of, approved, input, output, .. } if of == call => {
-                        decision = Some(*approved && output.is_none());
-                        shown = input.clone().or(shown);
+                    Fact::Decided { call: of, verdict, .. } if of == call => {
+                        decision = Some(matches!(verdict, Verdict::Approve { .. }));
+                        shown = verdict.edited_input().cloned().or(shown);
                     }
                     _ => {}
                 }

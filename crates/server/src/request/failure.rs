@@ -378,10 +378,9 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
             RuntimeError::Log(LogError::Damaged(_)) => Failure::Unreadable(DAMAGED.to_owned()),
-            RuntimeError::ShuttingDown
-            | RuntimeError::Unconfirmed
-            | RuntimeError::MixedVersions
-            | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
+            RuntimeError::ShuttingDown | RuntimeError::Unconfirmed | RuntimeError::Log(_) => {
+                Failure::Unavailable(error.to_string())
+            }
         }
     }
 }

@@ -310,7 +310,7 @@ const ROWS: &[Row] = &[
         Found,
         Found,
         &[
-            |file| replace(file, "batches", "payload", "\"approved\":true", "\"approved\":1   "),
+            |file| replace(file, "batches", "payload", "\"verdict\":{\"approve\"", "\"verdict\":{\"answer\" "),
             |file| sql(file, "DELETE FROM batches WHERE first = (SELECT max(first) FROM batches)"),
             |file| sql(file, "DELETE FROM batches WHERE first = 0"),
             |file| {
@@ -505,14 +505,14 @@ const ROWS: &[Row] = &[
                 let change = |data: &mut Value| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}");
                 change_hold(file, "waits", change);
             },
-            |file| change_hold(file, "waits", |data| data["question"]["reason"] = json!("It is routine.")),
-            |file| change_hold(file, "voting", |data| data["question"]["votes"] = json!(["bob", "carol"])),
-            |file| sql(file, "UPDATE holds SET deadline = deadline + 86400000"),
+            |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
+            |file| change_hold(file, "voting", |data| data["request"]["votes"] = json!(["bob", "carol"])),
+            |file| sql(file, "UPDATE holds SET due_at = due_at + 86400000"),
             |file| sql(file, "DELETE FROM holds WHERE tool = 'pay'"),
             |file| {
                 sql(
                     file,
-                    "INSERT INTO holds SELECT chat, 'other', subject, tool, approval, since, deadline, data FROM holds LIMIT 1",
+                    "INSERT INTO holds SELECT chat, 'other', subject, tool, approval, since, due_at, data FROM holds LIMIT 1",
                 )
             },
         ],
@@ -556,7 +556,7 @@ const ROWS: &[Row] = &[
                 sql(
                     file,
                     "INSERT INTO holds SELECT (SELECT number FROM chats WHERE id = 'gone'), call, subject, tool, approval, since,
-                deadline, data FROM holds LIMIT 1",
+                due_at, data FROM holds LIMIT 1",
                 )
             },
             |file| sql(file, "INSERT INTO keys (subject, key, chat) VALUES ('ann', 'other', 999)"),
@@ -804,9 +804,9 @@ async fn nothing_runs_that_was_not_shown() {
     let (path, yes) = (format!("/api/approvals/{approval}"), json!({"approved": true}));
     let file = scene.database();
     let original: (Vec<u8>, Option<i64>) =
-        file.query_row("SELECT data, deadline FROM holds", [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a row");
+        file.query_row("SELECT data, due_at FROM holds", [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a row");
     let restore = || {
-        let set = "UPDATE holds SET data = ?1, deadline = ?2";
+        let set = "UPDATE holds SET data = ?1, due_at = ?2";
         assert_eq!(file.execute(set, (&original.0, original.1)).expect("it writes"), 1);
     };
 
@@ -826,14 +826,14 @@ async fn nothing_runs_that_was_not_shown() {
 
     // Everything else that the row says.
     let changes: &[fn(&Connection)] = &[
-        |file| change_hold(file, "waits", |data| data["question"]["reason"] = json!("It is routine.")),
+        |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
         |file| change_hold(file, "waits", |data| data["deadline"] = json!(1_900_000_000_000_u64)),
-        |file| change_hold(file, "waits", |data| data["question"]["votes"] = json!(["bob"])),
-        |file| change_hold(file, "waits", |data| data["question"]["isEscalated"] = json!(true)),
+        |file| change_hold(file, "waits", |data| data["request"]["votes"] = json!(["bob"])),
+        |file| change_hold(file, "waits", |data| data["request"]["isEscalated"] = json!(true)),
         |file| {
-            change_hold(file, "waits", |data| data["question"]["approvers"] = json!({"by": ["subject:mallory"]}));
+            change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["subject:mallory"]}));
         },
-        |file| sql(file, "UPDATE holds SET deadline = deadline + 1"),
+        |file| sql(file, "UPDATE holds SET due_at = due_at + 1"),
         |file| sql(file, "UPDATE holds SET since = since - 1"),
     ];
     for (each, change) in changes.iter().enumerate() {
@@ -871,9 +871,9 @@ async fn a_row_that_was_refused_is_written_anew() {
     let shown = scene.get("bob", "/api/approvals").await;
     let changes: [Change; 3] = [
         |file| change_hold(file, "waits", |data| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}")),
-        |file| change_hold(file, "waits", |data| data["question"]["approvers"] = json!({"by": ["group:finance"]})),
+        |file| change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["group:finance"]})),
         |file| {
-            sql(file, "UPDATE holds SET deadline = deadline + 86400000");
+            sql(file, "UPDATE holds SET due_at = due_at + 86400000");
             sql(file, "UPDATE approvers SET since = since + 1");
         },
     ];
@@ -901,16 +901,16 @@ async fn a_row_that_was_refused_is_written_anew() {
 async fn a_deadline_holds_whatever_became_of_its_row() {
     let changes: [Change; 5] = [
         |file| sql(file, "DELETE FROM holds"),
-        |file| sql(file, "UPDATE holds SET data = x'01', deadline = NULL"),
+        |file| sql(file, "UPDATE holds SET data = x'01', due_at = NULL"),
         |file| sql(file, "UPDATE holds SET call = CAST(x'ff' AS TEXT)"),
-        |file| sql(file, "UPDATE holds SET deadline = NULL"),
-        |file| sql(file, "UPDATE holds SET deadline = deadline + 86400000"),
+        |file| sql(file, "UPDATE holds SET due_at = NULL"),
+        |file| sql(file, "UPDATE holds SET due_at = due_at + 86400000"),
     ];
     for (each, change) in changes.iter().enumerate() {
         let scene = Scene::set().await;
         scene.say("waits", "pay").await;
         let stored = || {
-            let row = "SELECT deadline, data, CAST(call AS BLOB) FROM holds";
+            let row = "SELECT due_at, data, CAST(call AS BLOB) FROM holds";
             let row = scene.database().query_row(row, [], |row| {
                 Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?))
             });
@@ -1004,7 +1004,7 @@ async fn what_was_imported_into_a_new_database_is_verified() {
     };
     for (change, says) in [
         (replaced("audit", "data", "\"approve\"", "\"deny\""), "the line of the record was changed"),
-        ("UPDATE holds SET deadline = deadline + 1".to_owned(), "the row of the hold"),
+        ("UPDATE holds SET due_at = due_at + 1".to_owned(), "the row of the hold"),
         ("DELETE FROM approvers".to_owned(), "those whose inbox lists the hold"),
         ("UPDATE chats SET subject = 'eve' WHERE id = 'paid'".to_owned(), "the owner"),
         ("UPDATE holds SET subject = 'eve'".to_owned(), "another owner than its chat's"),

@@ -127,7 +127,7 @@ pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
         assert_eq!(found, Ok(chat.map(Into::into)), "{key:?} for {subject}");
     }
     // Its position is that of the last use.
-    for (at, position) in [(3, Some(7)), (4, Some(u64::MAX / 2)), (5, None), (6, Some(0))] {
+    for (at, position) in [(3, 7), (4, u64::MAX / 2), (5, 1), (6, 0)] {
         let keys = vec![Key { id: "placed".into(), at: position, is_shared: false }];
         must(&*log, Append { keys, ..append("a", at, 90 + u128::from(at)) }).await;
         assert_eq!(log.find(&"ann".into(), "placed").await, Ok(Some(Found { chat: "a".into(), at: position })));

@@ -19,7 +19,7 @@ fn hold(call: &str, since: u64) -> HoldRow {
         tool: "pay".into(),
         approval: Some(format!("ask {call}").as_str().into()),
         since: Timestamp(since),
-        deadline: None,
+        due_at: None,
         data: Bytes::from(format!("{{\"call\":\"{call}\"}}")),
     }
 }
@@ -57,7 +57,7 @@ pub async fn holds_are_opened_and_closed_with_the_append(log: Shared) {
     assert_eq!(listed(&*log, of("bob")).await, []);
     must(&*log, closes(append("a", 2, 4), &["one", "never opened"])).await;
     // The same call waits again, for something else.
-    let again = HoldRow { approval: None, deadline: Some(Timestamp(9)), ..hold("two", 5) };
+    let again = HoldRow { approval: None, due_at: Some(Timestamp(9)), ..hold("two", 5) };
     let replaced = HoldChanges { opened: vec![again.clone()], closed: vec!["two".into()], ..HoldChanges::default() };
     must(&*log, Append { holds: replaced, ..append("a", 3, 5) }).await;
     assert_eq!(one(&*log, closes(append("a", 2, 4), &["one"])).await, AppendResult::Committed { len: 3 });
@@ -65,7 +65,7 @@ pub async fn holds_are_opened_and_closed_with_the_append(log: Shared) {
     assert_eq!(listed(&*log, of("ann")).await, expected, "a repeated append changes nothing");
     assert_eq!(log.delete(&"a".into(), deletion(4)).await, Ok(DeleteResult::Deleted));
     assert_eq!(listed(&*log, of("ann")).await, [("b".to_owned(), hold("one", 3))]);
-    assert_eq!(log.deadlines(Timestamp(u64::MAX), 10).await, Ok(vec![]));
+    assert_eq!(log.due(Timestamp(u64::MAX), 10).await, Ok(vec![]));
 }
 
 /// Oldest first, in full and in pages of any size, and only those of the subject.
@@ -169,7 +169,7 @@ pub async fn approvers_are_those_of_the_hold_now(log: Shared) {
 pub async fn holds_are_restored_at_the_length_that_they_are_of(log: Shared) {
     let finance: Approver = "group:finance".parse().expect("a name");
     let carol: Approver = "subject:carol".parse().expect("a name");
-    let due = |call: &str, since, at| HoldRow { deadline: Some(Timestamp(at)), ..hold(call, since) };
+    let due = |call: &str, since, at| HoldRow { due_at: Some(Timestamp(at)), ..hold(call, since) };
     let holds = |opened: Vec<HoldRow>, who: &Approver| HoldChanges {
         approvers: opened.iter().map(|hold| (hold.call.clone(), who.clone())).collect(),
         opened,
@@ -197,7 +197,7 @@ pub async fn holds_are_restored_at_the_length_that_they_are_of(log: Shared) {
     let of = HoldsOf::Approver(finance);
     let found = listed(&*log, HoldQuery { of, only_approvals: false, after: None }).await;
     assert_eq!(found.iter().map(|(_, hold)| hold.call.as_str()).collect::<Vec<_>>(), ["two", "three"]);
-    let due = log.deadlines(Timestamp(100), 10).await.expect("it lists");
+    let due = log.due(Timestamp(100), 10).await.expect("it lists");
     let due: Vec<(u64, &str)> = due.iter().map(|(at, chat, _)| (at.0, chat.as_str())).collect();
     assert_eq!(due, [(10, "b"), (20, "b"), (30, "a"), (40, "a")], "those of other chats are as they were");
     assert_eq!(log.restore_holds(&chat, 1, HoldChanges::default()).await, Ok(true));
@@ -208,13 +208,13 @@ pub async fn holds_are_restored_at_the_length_that_they_are_of(log: Shared) {
 }
 
 /// Up to a time, earliest first.
-pub async fn deadlines_come_earliest_first(log: Shared) {
+pub async fn what_is_due_comes_earliest_first(log: Shared) {
     for (chat, at) in [("a", 30), ("b", 10), ("c", 20), ("d", 40)] {
-        let due = |call: &str, at| HoldRow { deadline: Some(Timestamp(at)), ..hold(call, 1) };
+        let due = |call: &str, at| HoldRow { due_at: Some(Timestamp(at)), ..hold(call, 1) };
         must(&*log, opens(append(chat, 0, 1), vec![due("early", at), due("late", at + 100), hold("never", 1)])).await;
     }
     let due = async |until, limit| -> Vec<(u64, String, ToolCallId)> {
-        let due = log.deadlines(Timestamp(until), limit).await.expect("it lists");
+        let due = log.due(Timestamp(until), limit).await.expect("it lists");
         due.into_iter().map(|(at, chat, call)| (at.0, chat.to_string(), call)).collect()
     };
     let early = |at, chat: &str| (at, chat.to_owned(), ToolCallId::from("early"));

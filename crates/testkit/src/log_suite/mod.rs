@@ -79,7 +79,7 @@ macro_rules! log_contract_suite {
                 holds_are_opened_and_closed_with_the_append,
                 holds_are_listed_in_order_and_in_pages,
                 a_page_of_large_holds_ends_early,
-                deadlines_come_earliest_first,
+                what_is_due_comes_earliest_first,
                 approvers_are_those_of_the_hold_now,
                 holds_are_restored_at_the_length_that_they_are_of,
                 holds_are_counted_by_tool_kind_and_age,

@@ -102,8 +102,6 @@ struct Draft {
     /// Where it began in the log that it comes from.
     position: u64,
     chain: Walk,
-    /// The last time that a fact has: some have none of their own.
-    time: Timestamp,
 }
 
 struct Batch {
@@ -174,7 +172,7 @@ impl<'a> Importer<'a> {
         let head = HeadData::of(&state, &title, &holds, None).of_size(bytes).write(&subject, updated_at);
         // The next start recovers what was running: its owner is a node that does not exist.
         let ownership = if state.is_running() { Ownership::Take(NodeId(0)) } else { Ownership::Release };
-        let changes = Hold::changes(&[], &holds, updated_at);
+        let changes = Hold::changes(&[], &holds);
         let last = batches.len() - 1;
         let appends = batches.into_iter().enumerate().map(|(number, batch)| Append {
             chat: chat.clone(),
@@ -183,7 +181,7 @@ impl<'a> Importer<'a> {
             count: batch.count,
             payload: batch.payload,
             head: head.clone(),
-            keys: batch.keys.into_iter().map(|key| Key { at: key.at.map(|at| base + at), ..key }).collect(),
+            keys: batch.keys.into_iter().map(|key| Key { at: base + key.at, ..key }).collect(),
             holds: if number == last { changes.clone() } else { HoldChanges::default() },
             ownership,
             digest: None,
@@ -236,19 +234,7 @@ impl Draft {
         }
         let (state, title, chain) = (ChatState::default(), String::new(), Walk::new(chat.clone()));
         let (batches, position) = (Vec::new(), 0);
-        Ok(Self {
-            chat,
-            subject,
-            updated_at,
-            state,
-            title,
-            bytes: 0,
-            turn: 0,
-            batches,
-            position,
-            chain,
-            time: updated_at,
-        })
+        Ok(Self { chat, subject, updated_at, state, title, bytes: 0, turn: 0, batches, position, chain })
     }
 
     fn add(&mut self, first: u64, values: &[Value], previous_hash: Option<BatchHash>) -> Result<(), ImportError> {
@@ -283,8 +269,7 @@ impl Draft {
             facts.push(fact);
         }
         // The same rows as when it was written.
-        let audit = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds, self.time);
-        self.time = facts.iter().rev().find_map(audit::time_of).unwrap_or(self.time);
+        let audit = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds);
         let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
         self.bytes += payload.len();
         let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= MAX_CHAT_BYTES);

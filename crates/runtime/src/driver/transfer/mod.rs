@@ -36,7 +36,7 @@ enum Line {
         chat: ChatId,
         first: u64,
         facts: Vec<Value>,
-        /// The hash of the facts before. Earlier versions have written none.
+        /// The hash of the facts before. A damaged log may have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         previous_hash: Option<BatchHash>,
     },

@@ -77,7 +77,6 @@ impl Findings {
 pub(super) struct Fold {
     pub(super) state: ChatState,
     pub(super) title: String,
-    time: Timestamp,
 }
 
 impl Fold {
@@ -90,8 +89,7 @@ impl Fold {
                 self.title = title_of(fact).unwrap_or_default();
             }
         }
-        let rows = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds, self.time);
-        self.time = facts.iter().rev().find_map(audit::time_of).unwrap_or(self.time);
+        let rows = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds);
         rows
     }
 }

@@ -49,8 +49,8 @@ impl Chats {
     pub(super) fn open_holds(&mut self, id: &ChatId, chat: &mut Chat, holds: HoldChanges) {
         let owned = self.by_subject.entry(chat.head.subject.clone()).or_default();
         for hold in holds.opened {
-            chat.holds.insert(hold.call.clone(), (hold.since, hold.deadline));
-            self.deadlines.extend(hold.deadline.map(|deadline| (deadline, id.clone(), hold.call.clone())));
+            chat.holds.insert(hold.call.clone(), (hold.since, hold.due_at));
+            self.due.extend(hold.due_at.map(|due_at| (due_at, id.clone(), hold.call.clone())));
             owned.holds.insert((hold.since, hold.call.clone(), id.clone()), hold);
         }
         for (call, approver) in holds.approvers {

@@ -117,7 +117,7 @@ pub(super) struct Keys<'a> {
     pub(super) subjects: Vec<&'a [u8]>,
     pub(super) keys: Vec<&'a [u8]>,
     pub(super) chats: Vec<i64>,
-    pub(super) ats: Vec<Option<i64>>,
+    pub(super) ats: Vec<i64>,
 }
 
 /// Columns of holds that end.
@@ -136,7 +136,7 @@ pub(super) struct Opened<'a> {
     pub(super) tools: Vec<&'a [u8]>,
     pub(super) approvals: Vec<Option<&'a [u8]>>,
     pub(super) sinces: Vec<i64>,
-    pub(super) deadlines: Vec<Option<i64>>,
+    pub(super) due_ats: Vec<Option<i64>>,
     pub(super) data: Vec<&'a [u8]>,
 }
 
@@ -230,7 +230,7 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>, 
         plan.keys.subjects.push(subject.as_bytes());
         plan.keys.keys.push(key.as_bytes());
         plan.keys.chats.push(chat);
-        plan.keys.ats.push(at.map(u64::cast_signed));
+        plan.keys.ats.push(at.cast_signed());
     }
     for ((chat, call), hold) in holds {
         match hold {
@@ -299,14 +299,14 @@ impl<'a> Batches<'a> {
 
 impl<'a> Opened<'a> {
     fn add(&mut self, chat: i64, subject: &'a [u8], hold: &'a HoldRow) {
-        let HoldRow { call, tool, approval, since, deadline, data } = hold;
+        let HoldRow { call, tool, approval, since, due_at, data } = hold;
         self.chats.push(chat);
         self.calls.push(call.as_str().as_bytes());
         self.subjects.push(subject);
         self.tools.push(tool.as_bytes());
         self.approvals.push(approval.as_ref().map(|approval| approval.as_str().as_bytes()));
         self.sinces.push(since.0.cast_signed());
-        self.deadlines.push(deadline.map(|deadline| deadline.0.cast_signed()));
+        self.due_ats.push(due_at.map(|due_at| due_at.0.cast_signed()));
         self.data.push(data);
     }
 }

@@ -150,8 +150,7 @@ impl Leases {
     }
 }
 
-/// From now on, no node that does not know this format gets a lease, unless there is one now. Older nodes do not say what
-/// they know. The lock is for a node that gets its first lease at this moment; each statement sees what was committed
+/// From now on, no node that does not know this format gets a lease, unless there is one now. The lock is for a node that gets its first lease at this moment; each statement sees what was committed
 /// before it.
 fn raise(format: i64) -> String {
     format!(
@@ -159,7 +158,7 @@ fn raise(format: i64) -> String {
              PERFORM 1 FROM @.holdpoint FOR UPDATE;
              UPDATE @.holdpoint SET compatible = {format}
              WHERE compatible < {format} AND NOT EXISTS (
-                 SELECT 1 FROM @.nodes WHERE lease_until > clock_timestamp() AND coalesce(format, 1) < {format}
+                 SELECT 1 FROM @.nodes WHERE lease_until > clock_timestamp() AND format < {format}
              );
          END $raise$"
     )

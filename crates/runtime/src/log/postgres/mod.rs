@@ -50,7 +50,7 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, Found, GrantQuery,
     HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
     NodeId, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
 };
@@ -253,10 +253,10 @@ impl Log for PostgresLog {
         })
     }
 
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
         Box::pin(async move {
-            let due = reader::deadlines(&self.readers, until, limit).await;
-            due.map_err(|failure| self.named(failure, "could not list the deadlines"))
+            let due = reader::due(&self.readers, until, limit).await;
+            due.map_err(|failure| self.named(failure, "could not list what is due"))
         })
     }
 

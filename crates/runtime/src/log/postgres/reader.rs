@@ -16,7 +16,7 @@ use crate::{
     approvers::Approver,
     clock::Timestamp,
     log::{
-        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
+        Batch, BatchHash, Digest, Due, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
         HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Misfit, NodeId, PAGE_BYTES, Stored, Usage,
         misfits::{CHECKS, Check},
     },
@@ -55,8 +55,8 @@ const FIND: Sql = Sql {
     types: &[Type::BYTEA, Type::BYTEA],
 };
 const DEADLINES: Sql = Sql {
-    text: "SELECT deadline, (SELECT id FROM @.chats WHERE number = chat), call FROM @.holds
-           WHERE deadline <= $1 ORDER BY deadline, chat, call LIMIT $2",
+    text: "SELECT due_at, (SELECT id FROM @.chats WHERE number = chat), call FROM @.holds
+           WHERE due_at <= $1 ORDER BY due_at, chat, call LIMIT $2",
     types: &[Type::INT8, Type::INT8],
 };
 const COUNT_HOLDS: Sql = Sql {
@@ -202,7 +202,7 @@ fn listed(row: &Row) -> Result<Listed> {
 pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Option<Found>> {
     let rows = pool.run(FIND, &[&subject.as_str().as_bytes(), &key.as_bytes()]).await?;
     let found = |row: &Row| {
-        let at = row.try_get::<_, Option<i64>>(1)?.map(i64::cast_unsigned);
+        let at = row.try_get::<_, i64>(1)?.cast_unsigned();
         Ok(Found { chat: ChatId::from(text(row, 0)?), at })
     };
     rows.first().map(found).transpose()
@@ -211,9 +211,9 @@ pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Op
 /// See [`crate::log::Log::holds`].
 pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Result<Vec<ListedHold>> {
     // The sizes are summed by the database, so that a page with large inputs does not have to be sent whole.
-    let columns = "SELECT id, call, tool, approval, since, deadline, data
+    let columns = "SELECT id, call, tool, approval, since, due_at, data
          FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY since, call, id ROWS UNBOUNDED PRECEDING) AS bytes
-               FROM (SELECT id, call, tool, approval, holds.since, deadline, data FROM";
+               FROM (SELECT id, call, tool, approval, holds.since, due_at, data FROM";
     const HOLDS: &str = "@.holds AS holds JOIN @.chats AS chats ON number = chat WHERE";
     // `first` is the table whose index has the order of the list.
     let (first, from, id) = match &query.of {
@@ -253,7 +253,7 @@ pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Resul
             tool: text(row, 2)?.into(),
             approval: approval.map(|approval| Ok::<_, Failure>(ApprovalId::from(utf8(approval)?))).transpose()?,
             since: time(row, 4)?,
-            deadline: optional_time(row, 5)?,
+            due_at: optional_time(row, 5)?,
             data: bytes(row, 6)?,
         };
         Ok((ChatId::from(text(row, 0)?), hold))
@@ -261,8 +261,8 @@ pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Resul
     select.run(pool).await?.iter().map(hold).collect()
 }
 
-/// See [`crate::log::Log::deadlines`].
-pub(super) async fn deadlines(pool: &Pool, until: Timestamp, limit: usize) -> Result<Vec<Deadline>> {
+/// See [`crate::log::Log::due`].
+pub(super) async fn due(pool: &Pool, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
     let rows = pool.run(DEADLINES, &[&number(until.0), &most(limit)]).await?;
     rows.iter().map(|row| Ok((time(row, 0)?, ChatId::from(text(row, 1)?), ToolCallId::from(text(row, 2)?)))).collect()
 }

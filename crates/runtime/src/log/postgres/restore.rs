@@ -15,12 +15,12 @@ const RESTORE: Sql = Sql {
                DELETE FROM @.holds AS old USING this WHERE old.chat = this.number AND old.call <> ALL ($3)
            ),
            begun AS (
-               INSERT INTO @.holds (chat, call, subject, tool, approval, since, deadline, data)
-               SELECT this.number, new.call, this.subject, new.tool, new.approval, new.since, new.deadline, new.data
-               FROM this, unnest($3, $4, $5, $6, $7, $8) AS new (call, tool, approval, since, deadline, data)
+               INSERT INTO @.holds (chat, call, subject, tool, approval, since, due_at, data)
+               SELECT this.number, new.call, this.subject, new.tool, new.approval, new.since, new.due_at, new.data
+               FROM this, unnest($3, $4, $5, $6, $7, $8) AS new (call, tool, approval, since, due_at, data)
                ON CONFLICT (chat, call) DO UPDATE
                SET subject = excluded.subject, tool = excluded.tool, approval = excluded.approval,
-                   since = excluded.since, deadline = excluded.deadline, data = excluded.data
+                   since = excluded.since, due_at = excluded.due_at, data = excluded.data
            ),
            unnamed AS (
                DELETE FROM @.approvers AS old USING this
@@ -60,15 +60,13 @@ pub(super) async fn holds(pool: &Pool, chat: &ChatId, expected: u64, holds: &Hol
     let approvals: Vec<Option<&[u8]>> =
         opened.iter().map(|hold| hold.approval.as_ref().map(|approval| approval.as_str().as_bytes())).collect();
     let since: Vec<i64> = opened.iter().map(|hold| reader::number(hold.since.0)).collect();
-    let deadlines: Vec<Option<i64>> =
-        opened.iter().map(|hold| hold.deadline.map(|deadline| reader::number(deadline.0))).collect();
+    let due: Vec<Option<i64>> = opened.iter().map(|hold| hold.due_at.map(|due_at| reader::number(due_at.0))).collect();
     let data: Vec<&[u8]> = opened.iter().map(|hold| &hold.data[..]).collect();
     let of: Vec<&[u8]> = approvers.iter().map(|(call, _)| call.as_str().as_bytes()).collect();
     let kinds: Vec<&str> = approvers.iter().map(|(_, approver)| approver.parts().0).collect();
     let names: Vec<&[u8]> = approvers.iter().map(|(_, approver)| approver.parts().1.as_bytes()).collect();
     let (id, len) = (chat.as_str().as_bytes(), reader::number(expected));
-    let restored = pool
-        .run(RESTORE, &[&id, &len, &calls, &tools, &approvals, &since, &deadlines, &data, &of, &kinds, &names])
-        .await?;
+    let restored =
+        pool.run(RESTORE, &[&id, &len, &calls, &tools, &approvals, &since, &due, &data, &of, &kinds, &names]).await?;
     Ok(!restored.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The tables, and the migrations of older ones.
+//! The tables, and how those of older formats are migrated.
 //!
 //! Ids are `bytea`: they are compared and ordered by their bytes, whatever the collation and the encoding of the
 //! database, and may contain NUL, which `text` refuses.
@@ -15,11 +15,7 @@ use crate::log::FORMAT;
 
 /// The migrations, each from one format to the next, with the oldest format whose programs can go on using the tables
 /// afterwards. Never change a released one: add another.
-pub(super) const MIGRATIONS: &[Migration] = &[
-    Migration { sql: FORMAT_1, compatible: 1 },
-    Migration { sql: FORMAT_2, compatible: 1 },
-    Migration { sql: FORMAT_3, compatible: 1 },
-];
+pub(super) const MIGRATIONS: &[Migration] = &[Migration { sql: FORMAT_1, compatible: 1 }];
 
 /// The newest format that this program knows. A format of what the runtime stores is a format of the tables too, so a new
 /// one adds a migration, be it without a statement.
@@ -50,9 +46,10 @@ const FORMAT_1: &str = "
 
     -- Credentials for one connection each, as digests.
     CREATE TABLE @.tickets (
-        digest  bytea PRIMARY KEY,
-        subject bytea NOT NULL,
-        expires bigint NOT NULL
+        digest   bytea PRIMARY KEY,
+        subject  bytea NOT NULL,
+        expires  bigint NOT NULL,
+        identity bytea NOT NULL               -- JSON: subject, roles, groups
     );
     CREATE INDEX tickets_by_subject ON @.tickets (subject, expires);
     CREATE INDEX tickets_by_expiry ON @.tickets (expires);
@@ -67,7 +64,8 @@ const FORMAT_1: &str = "
         updated_at bigint NOT NULL,           -- milliseconds since 1970, UTC
         head       bytea NOT NULL,            -- JSON
         owner      uuid,                      -- the node in which something runs, if any
-        deleted_at bigint
+        deleted_at bigint,
+        hash       bytea                      -- of its last batch; a tombstone keeps it
     );
     CREATE INDEX chats_by_subject ON @.chats (subject, updated_at DESC, id) WHERE deleted_at IS NULL;
     CREATE INDEX chats_open ON @.chats (id) WHERE is_open;
@@ -91,6 +89,7 @@ const FORMAT_1: &str = "
         subject bytea NOT NULL,
         key     bytea NOT NULL,
         chat    bigint NOT NULL,              -- its number
+        at      bigint NOT NULL,              -- where the turn begins that the key belongs to
         PRIMARY KEY (subject, key)
     );
     CREATE INDEX keys_by_chat ON @.keys (chat);
@@ -103,13 +102,13 @@ const FORMAT_1: &str = "
         tool     bytea NOT NULL,
         approval bytea,                       -- the approval request, if it waits for a decision
         since    bigint NOT NULL,             -- milliseconds since 1970, UTC
-        deadline bigint,
+        due_at   bigint,                      -- when something is to be done about it
         data     bytea NOT NULL,              -- JSON
         PRIMARY KEY (chat, call)
     );
     CREATE INDEX holds_by_subject ON @.holds (subject, since, call);
     CREATE INDEX approvals_by_subject ON @.holds (subject, since, call) WHERE approval IS NOT NULL;
-    CREATE INDEX holds_by_deadline ON @.holds (deadline, chat, call) WHERE deadline IS NOT NULL;
+    CREATE INDEX holds_by_due ON @.holds (due_at, chat, call) WHERE due_at IS NOT NULL;
 
     -- What the runtime reads in place of older batches.
     CREATE TABLE @.digests (
@@ -130,53 +129,6 @@ const FORMAT_1: &str = "
     );
     CREATE INDEX approvers_by_name ON @.approvers (kind, name, since, chat, call);
 
-    -- Decisions made in advance.
-    CREATE TABLE @.grants (
-        id         bytea PRIMARY KEY,
-        subject    bytea NOT NULL,
-        tool       bytea NOT NULL,
-        expires_at bigint,
-        data       bytea NOT NULL
-    );
-    CREATE INDEX grants_by_subject ON @.grants (subject, tool);
-
-    -- The nodes, as long as they renew their leases or own a chat.
-    CREATE TABLE @.nodes (
-        id          uuid PRIMARY KEY,
-        lease_until timestamptz NOT NULL,
-        version     text NOT NULL
-    );
-";
-
-/// A key leads to the turn that it belongs to, and nodes say what they can read. A ticket carries an identity; that of a
-/// node of format 1 has none: its subject is a user, as every subject was then. A chat has the hash of its last batch, and
-/// each step of a call is in the record.
-const FORMAT_2: &str = "
-    ALTER TABLE @.keys ADD COLUMN at bigint;          -- where that turn begins; older keys lack it
-    ALTER TABLE @.chats ADD COLUMN hash bytea;        -- of its last batch; a tombstone keeps it
-    -- The steps of calls. They stay when a chat is deleted.
-    CREATE TABLE @.audit (
-        chat     bigint NOT NULL,                     -- its number
-        position bigint NOT NULL,                     -- of the event
-        at       bigint NOT NULL,                     -- milliseconds since 1970, UTC
-        owner    bytea NOT NULL,                      -- of the chat, at that time
-        tool     bytea NOT NULL,
-        actor    bytea,                               -- the person who did it, if any
-        data     bytea NOT NULL,                      -- JSON
-        contents bytea,                               -- JSON; removed with the chat
-        PRIMARY KEY (chat, position)
-    );
-    CREATE INDEX audit_by_time ON @.audit (at, chat, position);
-    CREATE INDEX audit_by_owner ON @.audit (owner, at, chat, position);
-    CREATE INDEX audit_by_actor ON @.audit (actor, at, chat, position) WHERE actor <> owner;
-    CREATE INDEX audit_by_tool ON @.audit (tool, at, chat, position);
-    ALTER TABLE @.nodes ADD COLUMN format bigint;     -- of the tables that it can read; older nodes do not say
-    ALTER TABLE @.tickets ADD COLUMN identity bytea;  -- JSON: subject, roles, groups
-";
-
-/// Grants. The table that was made for them before has never had a row.
-const FORMAT_3: &str = "
-    DROP TABLE @.grants;
     -- Decisions made in advance.
     CREATE TABLE @.grants (
         id           bytea PRIMARY KEY,
@@ -200,6 +152,31 @@ const FORMAT_3: &str = "
     CREATE INDEX grants_by_maker ON @.grants (maker, made_at, id);
     CREATE INDEX grants_usable ON @.grants (subject, tool, made_at, id) WHERE revoked_at IS NULL;
     CREATE INDEX grants_by_chat ON @.grants (chat) WHERE chat IS NOT NULL;
+
+    -- The steps of calls. They stay when a chat is deleted.
+    CREATE TABLE @.audit (
+        chat     bigint NOT NULL,                     -- its number
+        position bigint NOT NULL,                     -- of the event
+        at       bigint NOT NULL,                     -- milliseconds since 1970, UTC
+        owner    bytea NOT NULL,                      -- of the chat, at that time
+        tool     bytea NOT NULL,
+        actor    bytea,                               -- the person who did it, if any
+        data     bytea NOT NULL,                      -- JSON
+        contents bytea,                               -- JSON; removed with the chat
+        PRIMARY KEY (chat, position)
+    );
+    CREATE INDEX audit_by_time ON @.audit (at, chat, position);
+    CREATE INDEX audit_by_owner ON @.audit (owner, at, chat, position);
+    CREATE INDEX audit_by_actor ON @.audit (actor, at, chat, position) WHERE actor <> owner;
+    CREATE INDEX audit_by_tool ON @.audit (tool, at, chat, position);
+
+    -- The nodes, as long as they renew their leases or own a chat.
+    CREATE TABLE @.nodes (
+        id          uuid PRIMARY KEY,
+        lease_until timestamptz NOT NULL,
+        version     text NOT NULL,
+        format      bigint NOT NULL           -- the newest that it can read
+    );
 ";
 
 /// Checks the server, migrates the tables, and gives the connector its schema. Returns the number of the schema.
@@ -353,7 +330,19 @@ async fn format(connection: &Connection, schema: &str) -> Result<Option<Format>,
 
 /// Whether the schema has a table with the name of one of ours.
 async fn has_tables(connection: &Connection, schema: &str) -> Result<bool, Error> {
-    let ours = ["holdpoint", "chats", "batches", "digests", "keys", "holds", "approvers", "audit", "grants", "nodes"];
+    let ours = [
+        "holdpoint",
+        "chats",
+        "batches",
+        "digests",
+        "keys",
+        "holds",
+        "approvers",
+        "grants",
+        "audit",
+        "tickets",
+        "nodes",
+    ];
     has_table(connection, schema, &ours).await
 }
 

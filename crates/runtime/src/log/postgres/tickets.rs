@@ -3,7 +3,7 @@
 use tokio_postgres::types::Type;
 
 use super::{connection::Sql, error::Failure, pool::Pool};
-use crate::{clock::Timestamp, identity::Identity, subject::Subject};
+use crate::{clock::Timestamp, identity::Identity};
 
 /// How many unused tickets a subject may have. The oldest are dropped.
 const MAX_TICKETS: i64 = 100;
@@ -20,7 +20,7 @@ const KEEP: Sql = Sql {
     types: &[Type::BYTEA, Type::BYTEA, Type::INT8, Type::INT8, Type::BYTEA],
 };
 const REDEEM: Sql =
-    Sql { text: "DELETE FROM @.tickets WHERE digest = $1 RETURNING subject, expires, identity", types: &[Type::BYTEA] };
+    Sql { text: "DELETE FROM @.tickets WHERE digest = $1 RETURNING expires, identity", types: &[Type::BYTEA] };
 
 /// See [`crate::log::Log::keep_ticket`].
 pub(super) async fn keep(pool: &Pool, ticket: &[u8], identity: &Identity, expires: Timestamp) -> Result<(), Failure> {
@@ -36,13 +36,10 @@ pub(super) async fn keep(pool: &Pool, ticket: &[u8], identity: &Identity, expire
 pub(super) async fn redeem(pool: &Pool, ticket: &[u8], now: Timestamp) -> Result<Option<Identity>, Failure> {
     let rows = pool.run(REDEEM, &[&ticket]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
-    let expires: i64 = row.try_get(1)?;
+    let expires: i64 = row.try_get(0)?;
     if u64::try_from(expires).unwrap_or_default() <= now.0 {
         return Ok(None);
     }
-    Ok(match row.try_get::<_, Option<&[u8]>>(2)? {
-        // What can't be read is not a ticket of ours, and identifies nobody.
-        Some(stored) => serde_json::from_slice(stored).ok(),
-        None => Some(Identity::from(Subject::from(super::reader::text(row, 0)?))),
-    })
+    // What can't be read is not a ticket of ours, and identifies nobody.
+    Ok(serde_json::from_slice(row.try_get(1)?).ok())
 }

@@ -81,11 +81,11 @@ const CLOSE_HOLDS: Sql = Sql {
     types: &[Type::INT8_ARRAY, Type::BYTEA_ARRAY],
 };
 const OPEN_HOLDS: Sql = Sql {
-    text: "INSERT INTO @.holds (chat, call, subject, tool, approval, since, deadline, data)
+    text: "INSERT INTO @.holds (chat, call, subject, tool, approval, since, due_at, data)
            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
            ON CONFLICT (chat, call) DO UPDATE
            SET subject = excluded.subject, tool = excluded.tool, approval = excluded.approval,
-               since = excluded.since, deadline = excluded.deadline, data = excluded.data",
+               since = excluded.since, due_at = excluded.due_at, data = excluded.data",
     types: &[
         Type::INT8_ARRAY,
         Type::BYTEA_ARRAY,
@@ -172,7 +172,7 @@ pub(super) const PROBE: Sql = Sql {
                ),
                keys AS (INSERT INTO @.keys (subject, key, chat, at) SELECT '', '', 0, 0 WHERE false),
                holds AS (
-                   INSERT INTO @.holds (chat, call, subject, tool, approval, since, deadline, data)
+                   INSERT INTO @.holds (chat, call, subject, tool, approval, since, due_at, data)
                    SELECT 0, '', '', '', '', 0, 0, '' WHERE false
                ),
                approvers AS (
@@ -343,7 +343,7 @@ async fn write(connection: &Connection, plan: &Plan<'_>, lease: Duration) -> Res
         &opened.tools,
         &opened.approvals,
         &opened.sinces,
-        &opened.deadlines,
+        &opened.due_ats,
         &opened.data,
     ];
     let find_repeated: [Parameter<'_>; 4] =

@@ -64,10 +64,10 @@ fn clear_approvers(transaction: &Transaction<'_>, number: i64, call: &ToolCallId
 }
 
 fn open_hold(transaction: &Transaction<'_>, number: i64, subject: &Subject, hold: &HoldRow) -> rusqlite::Result<()> {
-    let HoldRow { call, tool, approval, since, deadline, data } = hold;
+    let HoldRow { call, tool, approval, since, due_at, data } = hold;
     transaction
         .prepare_cached(
-            "REPLACE INTO holds (chat, call, subject, tool, approval, since, deadline, data)
+            "REPLACE INTO holds (chat, call, subject, tool, approval, since, due_at, data)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute((
@@ -77,7 +77,7 @@ fn open_hold(transaction: &Transaction<'_>, number: i64, subject: &Subject, hold
             tool,
             approval.as_ref().map(|approval| approval.as_str()),
             since.0.cast_signed(),
-            deadline.map(|deadline| deadline.0.cast_signed()),
+            due_at.map(|due_at| due_at.0.cast_signed()),
             &data[..],
         ))?;
     Ok(())

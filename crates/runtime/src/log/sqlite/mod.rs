@@ -39,7 +39,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, Found, GrantQuery,
     HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
     NodeId, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
@@ -227,11 +227,8 @@ impl Log for SqliteLog {
         self.query(move |connection| reader::holds(connection, &query, limit), || "could not list the holds".to_owned())
     }
 
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-        self.query(
-            move |connection| reader::deadlines(connection, until, limit),
-            || "could not list the deadlines".to_owned(),
-        )
+    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
+        self.query(move |connection| reader::due(connection, until, limit), || "could not list what is due".to_owned())
     }
 
     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {

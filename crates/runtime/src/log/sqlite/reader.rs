@@ -21,7 +21,7 @@ use crate::{
     approvers::Approver,
     clock::Timestamp,
     log::{
-        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
+        Batch, BatchHash, Digest, Due, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
         HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Misfit, NodeId, PAGE_BYTES, Stored, Usage,
         misfits::{CHECKS, Check},
     },
@@ -227,7 +227,7 @@ pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rus
     connection
         .prepare_cached("SELECT id, at FROM keys JOIN chats ON number = chat WHERE keys.subject = ?1 AND key = ?2")?
         .query_row((subject.as_str(), key), |row| {
-            let at = row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned);
+            let at = row.get::<_, i64>(1)?.cast_unsigned();
             Ok(Found { chat: ChatId::from(row.get_ref(0)?.as_str()?), at })
         })
         .optional()
@@ -244,7 +244,7 @@ pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) ->
             tool: row.get_ref(2)?.as_str()?.into(),
             approval: row.get_ref(3)?.as_str_or_null()?.map(ApprovalId::from),
             since: time(row, 4)?,
-            deadline: optional_time(row, 5)?,
+            due_at: optional_time(row, 5)?,
             data: bytes(row, 6)?,
         };
         Ok((ChatId::from(row.get_ref(0)?.as_str()?), hold))
@@ -261,11 +261,11 @@ pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) ->
     Ok(holds)
 }
 
-/// See [`crate::log::Log::deadlines`].
-pub(super) fn deadlines(connection: &Connection, until: Timestamp, limit: usize) -> rusqlite::Result<Vec<Deadline>> {
+/// See [`crate::log::Log::due`].
+pub(super) fn due(connection: &Connection, until: Timestamp, limit: usize) -> rusqlite::Result<Vec<Due>> {
     let mut select = connection.prepare_cached(
-        "SELECT deadline, id, call FROM holds JOIN chats ON number = chat
-         WHERE deadline <= ?1 ORDER BY deadline, chat, call LIMIT ?2",
+        "SELECT due_at, id, call FROM holds JOIN chats ON number = chat
+         WHERE due_at <= ?1 ORDER BY due_at, chat, call LIMIT ?2",
     )?;
     let due = |row: &Row<'_>| {
         let (chat, call) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
@@ -353,7 +353,7 @@ pub(super) fn select_heads(query: &HeadQuery) -> (String, Vec<Value>) {
 
 /// Like [`select_heads`], for holds.
 pub(super) fn select_holds(query: &HoldQuery) -> (String, Vec<Value>) {
-    let columns = "SELECT id, holds.call, tool, approval, holds.since, deadline, data FROM";
+    let columns = "SELECT id, holds.call, tool, approval, holds.since, due_at, data FROM";
     // `first` has the index with the order of the list.
     let (first, mut sql, mut parameters) = match &query.of {
         HoldsOf::Subject(subject) => {

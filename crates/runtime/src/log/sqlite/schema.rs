@@ -1,36 +1,47 @@
-//! The tables, and the migrations of older files.
+//! The tables, and how files of older formats are migrated.
 
 use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::SqliteError;
+use crate::log::FORMAT;
 
-/// The migrations, each from one version to the next. Never change a released one: add another.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+/// The migrations, each from one format to the next. Never change a released one: add another.
+pub(super) const MIGRATIONS: &[&str] = &[FORMAT_1];
 
-const VERSION_1: &str = "
+// A program that does not know a format of the facts must not open the file, so a new one adds a migration, be it without
+// a statement.
+const _: () = assert!(MIGRATIONS.len() == FORMAT as usize);
+
+const FORMAT_1: &str = "
     -- What a chat looks like from outside.
     CREATE TABLE chats (
         number     INTEGER PRIMARY KEY,
         id         TEXT NOT NULL UNIQUE,
         subject    TEXT NOT NULL,
-        len        INTEGER NOT NULL,           -- how many events it has
+        len        INTEGER NOT NULL,           -- how many events it has had
         is_open    INTEGER NOT NULL,           -- whether anything waits or runs in it
         updated_at INTEGER NOT NULL,           -- milliseconds since 1970, UTC
-        head       BLOB NOT NULL               -- JSON
+        head       BLOB NOT NULL,              -- JSON
+        owner      BLOB,                       -- the node in which something runs, if any
+        deleted_at INTEGER,
+        hash       BLOB                        -- of its last batch; a tombstone keeps it
     ) STRICT;
-    CREATE INDEX chats_by_subject ON chats (subject, id);
+    CREATE INDEX chats_by_subject ON chats (subject, updated_at DESC, id) WHERE deleted_at IS NULL;
     CREATE INDEX chats_open ON chats (id) WHERE is_open;
-    CREATE INDEX chats_open_by_subject ON chats (subject, id) WHERE is_open;
+    CREATE INDEX chats_open_by_subject ON chats (subject, id, owner) WHERE is_open;
+    CREATE INDEX chats_owned ON chats (owner) WHERE owner IS NOT NULL;
 
     -- What happened in it, in the pieces in which it was written.
     CREATE TABLE batches (
-        chat      INTEGER NOT NULL,            -- its number
-        first     INTEGER NOT NULL,            -- how many events came before
-        count     INTEGER NOT NULL,
-        append_id BLOB NOT NULL,
-        payload   BLOB NOT NULL
+        chat          INTEGER NOT NULL,        -- its number
+        first         INTEGER NOT NULL,        -- how many events came before
+        count         INTEGER NOT NULL,
+        append_id     BLOB NOT NULL,
+        payload       BLOB NOT NULL,
+        owner         BLOB,                    -- the owner of the chat after it
+        previous_hash BLOB                     -- of the batch before it in its chat
     ) STRICT;
     CREATE UNIQUE INDEX batches_by_chat ON batches (chat, first);
 
@@ -39,25 +50,10 @@ const VERSION_1: &str = "
         subject TEXT NOT NULL,
         key     TEXT NOT NULL,
         chat    INTEGER NOT NULL,              -- its number
+        at      INTEGER NOT NULL,              -- where the turn begins that the key belongs to
         PRIMARY KEY (subject, key)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX keys_by_chat ON keys (chat);
-";
-
-/// What waits is rows, written with the append that opens or closes it. Deleted chats leave a tombstone.
-const VERSION_2: &str = "
-    ALTER TABLE chats ADD COLUMN owner BLOB;       -- the node in which something runs, if any
-    ALTER TABLE chats ADD COLUMN deleted_at INTEGER;
-    DROP INDEX chats_by_subject;
-    DROP INDEX chats_open;
-    DROP INDEX chats_open_by_subject;
-    CREATE INDEX chats_by_subject ON chats (subject, updated_at DESC, id) WHERE deleted_at IS NULL;
-    CREATE INDEX chats_open ON chats (id) WHERE is_open;
-    CREATE INDEX chats_open_by_subject ON chats (subject, id, owner) WHERE is_open;
-    CREATE INDEX chats_owned ON chats (owner) WHERE owner IS NOT NULL;
-
-    ALTER TABLE batches ADD COLUMN owner BLOB;         -- the owner of the chat after it
-    ALTER TABLE batches ADD COLUMN previous_hash BLOB; -- of the batch before it in its chat
 
     -- What waits for a person or a browser.
     CREATE TABLE holds (
@@ -67,13 +63,13 @@ const VERSION_2: &str = "
         tool     TEXT NOT NULL,
         approval TEXT,                         -- the approval request, if it waits for a decision
         since    INTEGER NOT NULL,             -- milliseconds since 1970, UTC
-        deadline INTEGER,
+        due_at   INTEGER,                      -- when something is to be done about it
         data     BLOB NOT NULL,                -- JSON
         PRIMARY KEY (chat, call)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX holds_by_subject ON holds (subject, since, call);
     CREATE INDEX approvals_by_subject ON holds (subject, since, call) WHERE approval IS NOT NULL;
-    CREATE INDEX holds_by_deadline ON holds (deadline, chat, call) WHERE deadline IS NOT NULL;
+    CREATE INDEX holds_by_due ON holds (due_at, chat, call) WHERE due_at IS NOT NULL;
 
     -- What the runtime reads in place of older batches.
     CREATE TABLE digests (
@@ -93,65 +89,6 @@ const VERSION_2: &str = "
         PRIMARY KEY (chat, call, kind, name)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX approvers_by_name ON approvers (kind, name, since, chat, call);
-
-    -- Decisions made in advance.
-    CREATE TABLE grants (
-        id         TEXT PRIMARY KEY,
-        subject    TEXT NOT NULL,
-        tool       TEXT NOT NULL,
-        expires_at INTEGER,
-        data       BLOB NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX grants_by_subject ON grants (subject, tool);
-
-    -- Until now the head said what waits and whether something runs. A chat whose head can't be read is recovered, as one
-    -- in which something runs: its owner is a node that does not exist.
-    UPDATE chats SET owner = zeroblob(16)
-    WHERE is_open AND CASE WHEN json_valid(CAST(head AS TEXT)) THEN CAST(head AS TEXT) ->> '$.isRunning' ELSE 1 END;
-    INSERT OR IGNORE INTO holds (chat, call, subject, tool, approval, since, deadline, data)
-    SELECT
-        number,
-        value ->> '$.call',
-        subject,
-        value ->> '$.name',
-        value ->> '$.question.approval',
-        coalesce(value ->> '$.since', value ->> '$.question.askedAt', updated_at),
-        value ->> '$.deadline',
-        CAST(value AS BLOB)
-    FROM chats, json_each(CASE WHEN json_valid(CAST(head AS TEXT)) THEN CAST(head AS TEXT) ELSE '{}' END, '$.holds')
-    WHERE is_open;
-";
-
-/// A key leads to the turn that it belongs to.
-const VERSION_3: &str = "
-    ALTER TABLE keys ADD COLUMN at INTEGER;        -- where that turn begins; older keys lack it
-";
-
-/// Each batch carries the hash of the one before it, and each step of a call is in the record.
-const VERSION_4: &str = "
-    ALTER TABLE chats ADD COLUMN hash BLOB;        -- of its last batch; a tombstone keeps it
-
-    -- The steps of calls. They stay when a chat is deleted.
-    CREATE TABLE audit (
-        chat     INTEGER NOT NULL,             -- its number
-        position INTEGER NOT NULL,             -- of the event
-        at       INTEGER NOT NULL,             -- milliseconds since 1970, UTC
-        owner    TEXT NOT NULL,                -- of the chat, at that time
-        tool     TEXT NOT NULL,
-        actor    TEXT,                         -- the person who did it, if any
-        data     BLOB NOT NULL,                -- JSON
-        contents BLOB,                         -- JSON; removed with the chat
-        PRIMARY KEY (chat, position)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX audit_by_time ON audit (at, chat, position);
-    CREATE INDEX audit_by_owner ON audit (owner, at, chat, position);
-    CREATE INDEX audit_by_actor ON audit (actor, at, chat, position) WHERE actor <> owner;
-    CREATE INDEX audit_by_tool ON audit (tool, at, chat, position);
-";
-
-/// Grants. The table that was made for them before has never had a row.
-const VERSION_5: &str = "
-    DROP TABLE grants;
 
     -- Decisions made in advance.
     CREATE TABLE grants (
@@ -176,6 +113,23 @@ const VERSION_5: &str = "
     CREATE INDEX grants_by_maker ON grants (maker, made_at, id);
     CREATE INDEX grants_usable ON grants (subject, tool, made_at, id) WHERE revoked_at IS NULL;
     CREATE INDEX grants_by_chat ON grants (chat) WHERE chat IS NOT NULL;
+
+    -- The steps of calls. They stay when a chat is deleted.
+    CREATE TABLE audit (
+        chat     INTEGER NOT NULL,             -- its number
+        position INTEGER NOT NULL,             -- of the event
+        at       INTEGER NOT NULL,             -- milliseconds since 1970, UTC
+        owner    TEXT NOT NULL,                -- of the chat, at that time
+        tool     TEXT NOT NULL,
+        actor    TEXT,                         -- the person who did it, if any
+        data     BLOB NOT NULL,                -- JSON
+        contents BLOB,                         -- JSON; removed with the chat
+        PRIMARY KEY (chat, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX audit_by_time ON audit (at, chat, position);
+    CREATE INDEX audit_by_owner ON audit (owner, at, chat, position);
+    CREATE INDEX audit_by_actor ON audit (actor, at, chat, position) WHERE actor <> owner;
+    CREATE INDEX audit_by_tool ON audit (tool, at, chat, position);
 ";
 
 /// Configures the writing connection. Returns the resulting journal mode.
@@ -200,7 +154,7 @@ pub(super) fn set_up_writer(connection: &Connection) -> rusqlite::Result<String>
     Ok(mode)
 }
 
-/// Migrates a file to the newest version, or leaves it unchanged.
+/// Migrates a file to the newest format, or leaves it unchanged.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &Path) -> Result<(), SqliteError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     let failed = |from| {

@@ -100,7 +100,7 @@ fn a_newer_file_is_left_alone() {
     drop(log);
     other.pragma_update(None, "user_version", 99).expect("it writes");
     let error = SqliteLog::open(dir.path()).expect_err("it is newer");
-    assert!(matches!(error, SqliteError::Newer { found: 99, known: 5, .. }), "{error:?}");
+    assert!(matches!(error, SqliteError::Newer { found: 99, known: 1, .. }), "{error:?}");
     let text = error.to_string();
     assert!(text.contains(FILE) && text.ends_with("use a newer holdpoint"), "{text}");
     other.pragma_update(None, "user_version", schema::MIGRATIONS.len() as i64).expect("it writes");

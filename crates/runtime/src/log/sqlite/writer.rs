@@ -321,7 +321,7 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
             key.subject(&append.head),
             &key.id,
             number,
-            key.at.map(u64::cast_signed),
+            key.at.cast_signed(),
         ))?;
     }
     holds::change(transaction, number, &append.head.subject, &append.holds)?;

@@ -20,6 +20,7 @@ fn turn_started(order: CallOrder) -> Fact {
 fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
     Fact::Called {
         call: id(call),
+        by: Caller::Model,
         name: "pay".to_owned(),
         input: json!({"n": 1}),
         execution,
@@ -28,8 +29,7 @@ fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
         origin: None,
         needs_approval: false,
         checked: None,
-        asked_by: None,
-        at: None,
+        at: NOW,
     }
 }
 
@@ -43,8 +43,8 @@ fn in_browser(call: &str, wait: Wait) -> Fact {
 
 fn prompt(call: &str, by: &str) -> Fact {
     let mut fact = in_browser(call, Wait::Stream);
-    if let Fact::Called { asked_by, .. } = &mut fact {
-        *asked_by = Some(id(by));
+    if let Fact::Called { by: caller, .. } = &mut fact {
+        *caller = Caller::Tool(id(by));
     }
     fact
 }
@@ -54,7 +54,7 @@ fn writing(call: &str) -> Fact {
 }
 
 fn invalid(call: &str) -> Fact {
-    Fact::Invalid { call: id(call), name: "pay".to_owned(), input: json!("?"), error: "no object".to_owned(), at: None }
+    Fact::Invalid { call: id(call), name: "pay".to_owned(), input: json!("?"), error: "no object".to_owned(), at: NOW }
 }
 
 fn asked(call: &str) -> Fact {
@@ -72,18 +72,16 @@ fn asked(call: &str) -> Fact {
 fn decided(call: &str, approved: bool) -> Fact {
     Fact::Decided {
         call: id(call),
-        approved,
+        verdict: approved.into(),
         reason: None,
         by: Subject::local(),
         at: NOW,
-        input: None,
-        output: None,
-        channel: None,
+        channel: holdpoint_protocol::audit::AuditChannel::Inbox,
     }
 }
 
 fn started(call: &str) -> Fact {
-    Fact::Started { call: id(call), deadline: Some(LATER), at: Some(NOW) }
+    Fact::Started { call: id(call), deadline: Some(LATER), at: NOW }
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {

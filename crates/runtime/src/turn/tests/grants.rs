@@ -84,21 +84,21 @@ fn the_same_tool_again_after_an_interruption_is_asked_about() {
         let settled =
             Fact::Settled { call: name.into(), outcome, cause, at: START, channel: None, is_repeatable: false };
         let called = facts(&format!("called {name}")).into_iter().map(|fact| match fact {
-            Fact::Called {
-                name, input, execution, wait, returns, origin, needs_approval, checked, asked_by, ..
-            } => Fact::Called {
-                call: "second".into(),
-                name,
-                input,
-                execution,
-                wait,
-                returns,
-                origin,
-                needs_approval,
-                checked,
-                asked_by,
-                at: None,
-            },
+            Fact::Called { name, input, execution, wait, returns, origin, needs_approval, checked, by, .. } => {
+                Fact::Called {
+                    call: "second".into(),
+                    name,
+                    input,
+                    execution,
+                    wait,
+                    returns,
+                    origin,
+                    needs_approval,
+                    checked,
+                    by,
+                    at: START,
+                }
+            }
             other => other,
         });
         let ran = if name == "pay" { pay } else { fetch };

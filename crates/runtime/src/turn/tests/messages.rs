@@ -87,11 +87,11 @@ fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
         max_holds: 2,
         budget: Budget::default(),
         is_elsewhere: true,
-        is_mixed: false,
         grants: &[],
         full_of_grants: None,
         unsent: &BTreeSet::new(),
         refuses: None,
+        channel: holdpoint_protocol::audit::AuditChannel::Inbox,
         new_id: &mut || "1".to_owned(),
     };
     let (_, reply) = step(&mut state, again, &mut env);

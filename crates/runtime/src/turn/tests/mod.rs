@@ -44,7 +44,6 @@ struct Case {
     max_steps: u32,
     max_holds: usize,
     is_elsewhere: bool,
-    is_mixed: bool,
     grants: Vec<UsableGrant>,
     budget: Budget,
     /// The calls that have certainly not been carried out.
@@ -54,10 +53,10 @@ struct Case {
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
     let (more, grants) = (Vec::new(), Vec::new());
-    let (is_elsewhere, is_mixed, budget) = (false, false, Budget::default());
+    let (is_elsewhere, budget) = (false, Budget::default());
     let unsent = BTreeSet::new();
     let (at, is_refused, max_steps, max_holds) = (0, false, 3, 2);
-    Case { given, more, at, is_refused, max_steps, max_holds, is_elsewhere, is_mixed, grants, budget, unsent }
+    Case { given, more, at, is_refused, max_steps, max_holds, is_elsewhere, grants, budget, unsent }
 }
 
 impl Case {
@@ -88,12 +87,6 @@ impl Case {
     /// The request of this call has not been sent.
     fn unsent(mut self, call: &str) -> Self {
         self.unsent.insert(ToolCallId::from(call));
-        self
-    }
-
-    /// A node of an earlier version uses the log.
-    fn mixed(mut self) -> Self {
-        self.is_mixed = true;
         self
     }
 
@@ -136,11 +129,11 @@ impl Case {
             max_holds: self.max_holds,
             budget: self.budget,
             is_elsewhere: self.is_elsewhere,
-            is_mixed: self.is_mixed,
             grants: &self.grants,
             full_of_grants: None,
             unsent: &self.unsent,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
+            channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
         };
         let (facts, reply) = step(&mut state, input, &mut env);
@@ -188,5 +181,5 @@ fn tool_done(call: &str, outcome: Result<Value, &str>) -> Input {
 }
 
 fn expired(call: &str, is_watched: bool) -> Input {
-    Input::Expired { call: ToolCallId::from(call), is_watched }
+    Input::Due { call: ToolCallId::from(call), is_watched }
 }

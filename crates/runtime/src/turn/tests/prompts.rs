@@ -35,6 +35,7 @@ fn an_answer_that_does_not_fit_leaves_the_prompt_open() {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let prompt = Fact::Called {
         call: ToolCallId::from("prompt"),
+        by: crate::fact::Caller::Tool(ToolCallId::from("look")),
         name: "ask_user".to_owned(),
         input: json!({"message": "Who?", "schema": schema, "from": "look"}),
         execution: crate::tool::Execution::Frontend,
@@ -43,10 +44,9 @@ fn an_answer_that_does_not_fit_leaves_the_prompt_open() {
         origin: None,
         needs_approval: false,
         checked: None,
-        asked_by: Some(ToolCallId::from("look")),
-        at: Some(START),
+        at: START,
     };
-    let started = Fact::Started { call: ToolCallId::from("prompt"), deadline: None, at: Some(START) };
+    let started = Fact::Started { call: ToolCallId::from("prompt"), deadline: None, at: START };
     let when = |output: Value| {
         let result = FrontendResult {
             status: holdpoint_protocol::request::AckStatus::Success,
