@@ -17,9 +17,12 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The time `duration` later.
+    /// The last time that a log can store: databases have signed numbers.
+    pub const LAST: Self = Self(i64::MAX as u64);
+
+    /// The time `duration` later, but not after the [last](Self::LAST).
     pub fn after(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))).min(Self::LAST)
     }
 
     /// ISO 8601, with milliseconds, in UTC.
@@ -129,6 +132,14 @@ mod tests {
         ] {
             assert_eq!(Timestamp(millis).iso8601(), text);
         }
+    }
+
+    /// A tool may be given any time limit, and a database stores what comes of it.
+    #[test]
+    fn no_time_is_later_than_the_last() {
+        assert_eq!(Timestamp(5).after(Duration::from_millis(7)), Timestamp(12));
+        assert_eq!(Timestamp(5).after(Duration::MAX), Timestamp::LAST);
+        assert_eq!(Timestamp::LAST.after(Duration::from_millis(1)), Timestamp::LAST);
     }
 
     #[test]

@@ -65,7 +65,8 @@ const WAKEUPS: usize = 1024;
 ///   nothing.
 /// - **Cancellation.** Dropping the future of an append loses no commit and breaks nothing: repeating the append tells
 ///   its result.
-/// - **Bytes.** Payloads of any size, heads of any content and ids with any characters come back unchanged.
+/// - **Bytes.** Payloads of any size, heads of any content and ids with any characters come back unchanged, and so do times up
+///   to [`Timestamp::LAST`].
 /// - **Reads are linearizable.** A read returns whole batches, also from a position inside a batch, and everything that
 ///   was committed before it, by any writer.
 /// - **Wakeups** come after the commit. They may be lost, and a failed append causes none.
