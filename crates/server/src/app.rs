@@ -25,7 +25,7 @@ use crate::{
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, Held, Rate, deadline, even_time, private, shape, traced},
+    request::{Budget, Failure, Held, Rate, RouteClass, deadline, even_time, private, shape, traced},
     transport,
 };
 
@@ -42,7 +42,7 @@ pub struct Limits {
     pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
-    /// Requests of a subject per second; `usize::MAX` means no limit.
+    /// Requests of a subject per second; `usize::MAX` means no limit. Those that end or free work are counted on their own.
     pub requests_per_subject: usize,
     /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
@@ -97,7 +97,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
     pub(crate) metrics: Metrics,
-    pub(crate) subjects: Rate<Subject>,
+    pub(crate) subjects: Rate<(Subject, RouteClass)>,
     pub(crate) addresses: Rate<IpAddr>,
     /// Budget for the bodies being read.
     pub(crate) bodies: Budget,
@@ -222,7 +222,7 @@ impl Server {
         self.inner.sockets.wait().await;
     }
 
-    /// The response for an unknown route, in the form of every other error. For a program whose fallback is ours.
+    /// The response for an unknown route, in the form of every other error.
     pub async fn not_found() -> axum::response::Response {
         private(Failure::NoRoute.into_response()).await
     }

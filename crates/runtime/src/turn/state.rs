@@ -19,6 +19,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     fact::{Cause, Checked, Fact, NextTurn, Outcome},
+    grants::JsonDigest,
     subject::Subject,
     tool::{BUDGET_TOOL, CallState, Execution, Returns, Wait},
 };
@@ -268,13 +269,15 @@ impl ChatState {
                     (true, Some(output)) => Verdict::Answer { output: output.clone() },
                     (true, None) => Verdict::Approve { input: input.clone() },
                 };
+                let mut original = None;
                 if let Verdict::Approve { input: Some(input) } = &verdict {
+                    original = JsonDigest::of(&call.input);
                     // It runs with exactly that.
                     call.input.clone_from(input);
                 }
                 if let Some(request) = &mut call.request {
                     let reason = reason.clone();
-                    request.decision = Some(Decided { verdict, reason, position, terms: None });
+                    request.decision = Some(Decided { verdict, reason, position, original, terms: None });
                 }
             }),
             Fact::Granted { call, terms, .. } => self.change_request(call, |request| {

@@ -65,14 +65,9 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits)
     read(value(bytes, limits)?)
 }
 
-/// Parses the JSON of a decision, in which no key may be there twice.
-pub(crate) fn parse_decision<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits) -> Result<T, Failure> {
-    read(json::parse_strictly(bytes, limits).map_err(failed)?)
-}
-
-/// Parses JSON.
+/// Parses JSON, in which no key may be there twice.
 pub(crate) fn value(bytes: &[u8], limits: json::JsonLimits) -> Result<Value, Failure> {
-    json::parse_exactly(bytes, limits).map_err(failed)
+    json::parse_strictly(bytes, limits).map_err(failed)
 }
 
 fn failed(error: ReadError) -> Failure {
