@@ -49,7 +49,8 @@ pub struct Limits {
     /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then
     /// every further wrong one is told to wait. Right ones are never slowed down.
     pub wrong_keys_per_minute: usize,
-    /// Bytes of all bodies being read at the same time, and separately of all responses being written.
+    /// Bytes of all bodies being read at the same time; separately, the memory of what is parsed of them; and separately,
+    /// all responses being written.
     pub bytes_in_flight: usize,
 }
 
@@ -101,6 +102,8 @@ pub(crate) struct Inner {
     pub(crate) addresses: Rate<IpAddr>,
     /// Budget for the bodies being read.
     pub(crate) bodies: Budget,
+    /// Budget for what is parsed of the bodies.
+    pub(crate) parsed: Budget,
     /// Budget for the responses being written.
     pub(crate) responses: Budget,
     /// Budget for the pages being read from the log, whose size is known only then.
@@ -151,6 +154,7 @@ impl Server {
             subjects: Rate::new(limits.requests_per_subject),
             addresses: Rate::new(limits.requests_per_address),
             bodies: in_flight(),
+            parsed: in_flight(),
             responses: in_flight(),
             reads: Budget::new(CONCURRENT_READS * PAGE_BYTES, is_shared),
             draining: CancellationToken::new(),

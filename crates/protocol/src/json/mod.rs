@@ -1,10 +1,12 @@
 //! JSON values: how they are read, and what the SDK's client accepts.
 
+mod count;
 mod read;
 mod screen;
 
 use std::ops::Deref;
 
+pub use count::count_values;
 pub(crate) use read::{Budget, next_value};
 pub use read::{JsonLimits, ReadError, map, optional, parse, parse_strictly, parse_within, some, value};
 pub use screen::{Screen, is_reserved_key};

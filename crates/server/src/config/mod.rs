@@ -115,7 +115,7 @@ pub struct LimitsConfig {
     /// Wrong keys and tokens per minute per address. Then every further wrong one gets 429. Right ones are never slowed
     /// down.
     pub wrong_keys_per_minute: Option<usize>,
-    /// Bytes of all bodies being read at the same time. The same again for responses being written.
+    /// Bytes of all bodies being read at the same time. The same again for what is parsed of them, and for responses.
     #[serde(deserialize_with = "number::positive")]
     pub bytes_in_flight: Option<usize>,
     /// Open holds per chat.
