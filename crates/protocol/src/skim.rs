@@ -48,9 +48,9 @@ impl Outline {
     }
 
     /// Reads the request: the user's last message, and only the answering parts of all others. `None` if it can't be
-    /// read this way or exceeds the limits.
+    /// read this way, exceeds the limits, or has a key twice in what is read.
     pub fn skim(&self, bytes: &[u8], limits: JsonLimits) -> Option<ChatRequest> {
-        let budget = Budget::new(limits.nodes);
+        let budget = Budget::strict(limits.nodes);
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let last = self.messages.count.checked_sub(1)?;
         // An assistant message is the server's own, so only its answers count. Its calls have inputs of any size.
@@ -109,7 +109,9 @@ impl<'de> Visitor<'de> for Skim<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ChatRequest, A::Error> {
         let mut request = ChatRequest { id: None, messages: Vec::new(), trigger: Trigger::default(), message_id: None };
+        let mut read = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
+            once(&mut read, &key, &["id", "messages", "trigger", "messageId"])?;
             match &*key {
                 "id" => request.id = map.next_value()?,
                 "messages" => request.messages = map.next_value_seed(Messages(self))?,
@@ -120,6 +122,16 @@ impl<'de> Visitor<'de> for Skim<'_> {
         }
         Ok(request)
     }
+}
+
+/// Fails if one of these keys is there twice. The request is then read as a whole, which says so.
+fn once<E: serde::de::Error>(read: &mut Vec<&'static str>, key: &str, keys: &[&'static str]) -> Result<(), E> {
+    let Some(key) = keys.iter().copied().find(|known| *known == key) else { return Ok(()) };
+    if read.contains(&key) {
+        return Err(E::custom(format_args!("the key {key:?} is there twice")));
+    }
+    read.push(key);
+    Ok(())
 }
 
 struct Messages<'a>(Skim<'a>);
@@ -179,7 +191,9 @@ impl<'de> Visitor<'de> for Earlier<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ClientMessage, A::Error> {
         let (mut id, mut role, mut parts, mut content) =
             (None::<MessageId>, None::<Role>, Parts::default(), Parts::default());
+        let mut read = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
+            once(&mut read, &key, &["id", "role", "parts", "content"])?;
             match &*key {
                 "id" => id = map.next_value()?,
                 "role" => role = Some(map.next_value()?),
@@ -265,8 +279,9 @@ impl<'de> Visitor<'de> for PartOf<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Part>, A::Error> {
-        let mut fields = Map::new();
+        let (mut fields, mut read) = (Map::new(), Vec::new());
         while let Some(key) = map.next_key::<String>()? {
+            once(&mut read, &key, &KEPT)?;
             match KEPT.contains(&&*key) {
                 // Five levels enclose it.
                 true => {

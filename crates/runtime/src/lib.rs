@@ -83,6 +83,7 @@ mod redact;
 pub mod subject;
 pub mod tool;
 mod turn;
+mod unseen;
 mod value;
 
 pub use driver::{Agent, Profile, ResponseStream, Resume, Runtime, RuntimeBuilder, RuntimeError, View};
@@ -113,6 +114,7 @@ pub mod internals {
     pub mod value {
         pub use crate::value::*;
     }
+    pub use crate::unseen::is_unseen;
 }
 
 /// Re-exported, so that a program needs only this crate.

@@ -25,7 +25,7 @@ use crate::{
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, Held, Rate, deadline, even_time, private, shape, traced},
+    request::{Budget, Failure, Held, Rate, RouteClass, deadline, even_time, private, shape, traced},
     transport,
 };
 
@@ -42,14 +42,15 @@ pub struct Limits {
     pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
-    /// Requests of a subject per second; `usize::MAX` means no limit.
+    /// Requests of a subject per second; `usize::MAX` means no limit. Those that end or free work are counted on their own.
     pub requests_per_subject: usize,
     /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
     /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then
     /// every further wrong one is told to wait. Right ones are never slowed down.
     pub wrong_keys_per_minute: usize,
-    /// Bytes of all bodies being read at the same time, and separately of all responses being written.
+    /// Bytes of all bodies being read at the same time; separately, the memory of what is parsed of them; and separately,
+    /// all responses being written.
     pub bytes_in_flight: usize,
 }
 
@@ -97,10 +98,12 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
     pub(crate) metrics: Metrics,
-    pub(crate) subjects: Rate<Subject>,
+    pub(crate) subjects: Rate<(Subject, RouteClass)>,
     pub(crate) addresses: Rate<IpAddr>,
     /// Budget for the bodies being read.
     pub(crate) bodies: Budget,
+    /// Budget for what is parsed of the bodies.
+    pub(crate) parsed: Budget,
     /// Budget for the responses being written.
     pub(crate) responses: Budget,
     /// Budget for the pages being read from the log, whose size is known only then.
@@ -151,6 +154,7 @@ impl Server {
             subjects: Rate::new(limits.requests_per_subject),
             addresses: Rate::new(limits.requests_per_address),
             bodies: in_flight(),
+            parsed: in_flight(),
             responses: in_flight(),
             reads: Budget::new(CONCURRENT_READS * PAGE_BYTES, is_shared),
             draining: CancellationToken::new(),
@@ -222,7 +226,7 @@ impl Server {
         self.inner.sockets.wait().await;
     }
 
-    /// The response for an unknown route, in the form of every other error. For a program whose fallback is ours.
+    /// The response for an unknown route, in the form of every other error.
     pub async fn not_found() -> axum::response::Response {
         private(Failure::NoRoute.into_response()).await
     }

@@ -34,6 +34,7 @@ pub mod config;
 mod guard;
 mod listen;
 mod metrics;
+mod occasional;
 mod openapi;
 mod request;
 mod transport;

@@ -102,8 +102,9 @@ fn mistakes_are_named() {
         ("[tools.pay]\nurl = 'https://a.example/'\nmax_response_bytes = 0", &["`max_response_bytes`"]),
         (
             "[tools.pay]\nurl = 'https://a.example/'\nheaders = { a = '${MISSING_KEY}' }",
-            &["tools.pay", "MISSING_KEY is not set"],
+            &["tools.pay", "`headers.a`", "MISSING_KEY is not set"],
         ),
+        ("[tools.pay]\nurl = 'https://${MISSING}/'", &["tools.pay", "`${…}` is not replaced in the URL"]),
         ("[tools.'two words']\nexecution = 'frontend'", &["two words"]),
         (
             "[tools.process_payment]\ngrants = true\napprovers = { by = ['group:a'], quorum = 2 }",
@@ -233,14 +234,22 @@ timeout_sec = 5
         ("command = ['x']\nheaders = { a = 'b' }", "`headers` is for a server with `url`"),
         ("url = 'https://a.example'\nenv = { a = 'b' }", "`env` is for a server with `command`"),
         ("command = ['x']\ntimeout_sec = 0", "`timeout_sec`"),
-        ("command = ['x']\nenv = { a = { env = 'MISSING' } }", "MISSING is not set"),
-        ("url = 'https://a.example/${MISSING}'", "MISSING is not set"),
+        ("command = ['x']\nenv = { a = { env = 'MISSING' } }", "`env.a`: the environment variable MISSING is not set"),
+        ("url = 'https://a.example/${MISSING}'", "`url`: the environment variable MISSING is not set"),
+        ("url = 'https://${MISSING}/'", "`url`: the environment variable MISSING is not set"),
+        (
+            "url = 'https://a.example'\nheaders = { x = '${MISSING}' }",
+            "`headers.x`: the environment variable MISSING is not set",
+        ),
         ("command = ['x']\noauth_file = 'f'", "`oauth_file` is for a server with `url`"),
         ("url = 'https://a.example'\noauth_client_id = 'f'", "`oauth_client_id` is for a server with `oauth_file`"),
         ("url = 'https://a.example'\noauth_key = 'f'", "`oauth_key` is for a server with `oauth_file`"),
         ("url = 'https://a.example'\noauth_file = 'f'", "`oauth_file` needs `oauth_key`"),
         ("url = 'https://a.example'\noauth_file = 'f'\noauth_key = 'short'", "at least 16 characters"),
-        ("url = 'https://a.example'\noauth_file = 'f'\noauth_key = { env = 'MISSING' }", "MISSING is not set"),
+        (
+            "url = 'https://a.example'\noauth_file = 'f'\noauth_key = { env = 'MISSING' }",
+            "`oauth_key`: the environment variable MISSING is not set",
+        ),
         ("url = 'https://a.example'\noauth_file = 'f'\nheaders = { Authorization = 'x' }", "two logins"),
     ] {
         let config = load(&format!("[[mcp]]\nname = 'a'\n{text}"), &[]).expect("it can be read");
@@ -570,5 +579,26 @@ fn a_rule_is_about_fields_that_there_are() {
         "'always'",
     ] {
         assert!(with(closed, rule).is_ok(), "{rule}");
+    }
+}
+
+/// What looks like a variable is either replaced or refused, never taken as it is written.
+#[test]
+fn a_variable_that_is_not_replaced_is_refused() {
+    for (text, key, hint) in [
+        ("data = '${NOPE}/x'", "data:", "HOLDPOINT_DATA"),
+        ("[model]\nuse = 'openai:x'\nbase_url = 'https://${NOPE}/v1'", "model.base_url:", "HOLDPOINT_MODEL__BASE_URL"),
+        ("[model]\nuse = '${NOPE}'", "model.use:", "HOLDPOINT_MODEL__USE"),
+        ("[logging]\notlp = 'http://${NOPE}:4318'", "logging.otlp:", "HOLDPOINT_LOGGING__OTLP"),
+        (
+            "[auth.jwt]\nissuer = 'i'\naudience = 'a'\njwks_url = 'https://${NOPE}/'",
+            "auth.jwt.jwks_url:",
+            "HOLDPOINT_AUTH__JWT__JWKS_URL",
+        ),
+        ("origins = ['https://a.example', 'https://${NOPE}']", "origins[1]:", "write its value"),
+        ("[[auth.keys]]\nkey_sha256 = '${NOPE}'\nsubject = 'a'", "auth.keys[0].key_sha256:", "write its value"),
+    ] {
+        let error = load(text, &[]).expect_err(text).to_string();
+        assert!(error.contains(key) && error.contains("is not replaced") && error.contains(hint), "{error}");
     }
 }

@@ -136,6 +136,72 @@ fn one_subject_does_not_take_all_connections() {
     }
 }
 
+/// Whoever has used up a limit can get below it again: what ends or frees work is served, and nothing else.
+#[test]
+fn what_frees_work_is_served_at_the_limit_of_a_subject() {
+    let digest: String = Sha256::digest("ann").iter().map(|byte| format!("{byte:02x}")).collect();
+    let (server, _folder) = limited(&format!(
+        "connections = 100\nconnections_per_subject = 2\n[[auth.keys]]\nkey_sha256 = \"{digest}\"\nsubject = \"ann\"\n"
+    ));
+    let send = |method: &str, path: &str| {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ann\r\n");
+        answer(server.request(&format!("{head}content-length: 2\r\nconnection: close\r\n\r\n{{}}")))
+    };
+    let _open: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut events =
+                server.request("GET /api/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ann\r\n\r\n");
+            read_until(&mut events, "ready");
+            events
+        })
+        .collect();
+    let frees = [
+        ("GET", "/api/approvals", 200),
+        ("GET", "/api/approvals/none", 404),
+        ("GET", "/api/approvals/none/record", 404),
+        ("POST", "/api/approvals/none", 422),
+        ("POST", "/api/tools/ack", 422),
+        ("POST", "/api/chat/none/stop", 404),
+        ("DELETE", "/api/chat/none", 404),
+        ("DELETE", "/api/chat/ws", 404),
+        ("DELETE", "/api/chat/", 404),
+        ("GET", "/api/grants", 200),
+        ("DELETE", "/api/grants/none", 404),
+    ];
+    for (method, path, status) in frees {
+        let answer = send(method, path);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{method} {path}: {answer}");
+    }
+    for (method, path) in [
+        ("GET", "/api/me"),
+        ("GET", "/api/chats"),
+        ("POST", "/api/chat"),
+        ("POST", "/stream"),
+        ("GET", "/api/chat/none/messages"),
+        ("GET", "/api/chat/none/stream"),
+        ("POST", "/api/ticket"),
+    ] {
+        let answer = send(method, path);
+        assert!(answer.starts_with("HTTP/1.1 429"), "{method} {path}: {answer}");
+    }
+}
+
+/// Nor does a flood of other requests keep anybody from ending work.
+#[test]
+fn what_frees_work_has_a_rate_of_its_own() {
+    let (server, _folder) = limited("requests_per_subject = 1");
+    for (path, status) in [("/api/tools/ack", "422"), ("/api/chat/none/stop", "404"), ("/api/approvals/none", "422")] {
+        // The one before counts too.
+        std::thread::sleep(Duration::from_millis(1100));
+        let begun = Instant::now();
+        while !server.get("/api/me").starts_with("HTTP/1.1 429") {
+            assert!(begun.elapsed() < Duration::from_secs(60), "one a second is the limit");
+        }
+        let answer = server.posted(path, "{}");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+}
+
 /// When every connection has a request, also those of the reserve, a new one is told so.
 #[test]
 fn a_connection_too_many_is_refused() {

@@ -31,7 +31,7 @@ fn play(variables: &[(&str, &str)]) -> String {
     });
     let text = format!("send 50 dollars to {SECRET}");
     let body =
-        format!(r#"{{"id":"chat\n-1","messages":[{{"role":"user","parts":[{{"type":"text","text":"{text}"}}]}}]}}"#);
+        format!(r#"{{"id":"chat\"-1","messages":[{{"role":"user","parts":[{{"type":"text","text":"{text}"}}]}}]}}"#);
     let length = body.len();
     let request = format!(
         "POST /api/chat HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\nx-request-id: req-1\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -57,10 +57,10 @@ fn json_has_ids_and_no_contents() {
         found.unwrap_or_else(|| panic!("no event {message:?} in\n{log}"))
     };
     let taken = find("a request for a chat");
-    assert_eq!((&taken["chat"], &taken["span"]["request"]), (&"chat\n-1".into(), &"req-1".into()), "{taken}");
+    assert_eq!((&taken["chat"], &taken["span"]["request"]), (&"chat\"-1".into(), &"req-1".into()), "{taken}");
     assert_eq!(taken["span"]["route"], "/api/chat", "{taken}");
     let asked = find("an approval is requested");
-    assert_eq!(asked["span"]["chat"], "chat\n-1", "{asked}");
+    assert_eq!(asked["span"]["chat"], "chat\"-1", "{asked}");
     assert!(asked["call"].is_string() && asked["approval"].is_string(), "{asked}");
     assert_eq!(find("a request was answered")["status"], 200);
     for hidden in [SECRET, KEY, "dollars", "amount"] {

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use support::process::{fails, start};
+use support::process::{fails, read_until, start};
 
 #[test]
 fn it_serves_and_goes_when_told() {
@@ -58,6 +58,49 @@ fn it_serves_and_goes_when_told() {
     let (code, took) = server.terminate();
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(9), "{took:?}");
+}
+
+/// Every answer says that no cache keeps it and no browser guesses its type, whoever makes it: a handler, the console, or the
+/// table of routes itself.
+#[test]
+fn every_answer_to_every_method_has_its_headers() {
+    let server = start(&["--ephemeral"]);
+    let api: serde_json::Value =
+        serde_json::from_str(server.get("/openapi.json").split_once("\r\n\r\n").expect("a body").1).expect("JSON");
+    let described = api["paths"].as_object().expect("paths").keys().map(|path| path.replace(['{', '}'], ""));
+    let others = [
+        "/",
+        "/inbox",
+        "/inbox/history",
+        "/hold/x",
+        "/status",
+        "/llms.txt",
+        "/favicon.svg",
+        "/assets/none.js",
+        "/nowhere",
+        "/no/where",
+        "/api/chat/",
+        "//",
+        "/api",
+    ];
+    for path in described.chain(others.map(str::to_owned)) {
+        for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {
+            let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+            let answer = read_until(&mut server.request(&head), "\r\n\r\n");
+            assert!(answer.contains("x-content-type-options: nosniff\r\n"), "{method} {path}: {answer}");
+            assert!(answer.contains("cache-control: "), "{method} {path}: {answer}");
+            let status: u16 = answer[9..12].parse().expect("a status");
+            assert!(status < 400 || answer.contains("cache-control: no-store\r\n"), "{method} {path}: {answer}");
+            assert!(status != 405 || answer.contains("problem+json") || answer.contains("text/plain"), "{answer}");
+            assert!(status != 405 || answer.contains("allow: "), "{method} {path}: {answer}");
+        }
+    }
+    // What is no HTTP never reaches a route. The answer is empty, and its statuses are ones that no cache keeps.
+    let endless = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(400_000));
+    for (wrong, status) in [("nonsense\r\n\r\n", "400"), (endless.as_str(), "431")] {
+        let answer = read_until(&mut server.request(wrong), "\r\n\r\n");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains("content-length: 0"), "{answer}");
+    }
 }
 
 /// A turn that runs when the signal comes is let finish.

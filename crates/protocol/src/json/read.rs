@@ -72,20 +72,11 @@ pub fn parse_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError
     }
 }
 
-/// Like [`parse_within`], but text that is not Unicode is an error instead of being replaced. For what a client sends: what
-/// was sent is what counts.
-pub fn parse_exactly(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
-    read_exactly(bytes, limits, Budget::new(limits.nodes))
-}
-
-/// Like [`parse_exactly`], and an object with the same key twice is an error. For what a person decides: another program on
-/// the way may have read the first of the two.
+/// Like [`parse_within`], but text that is not Unicode is an error instead of being replaced, and so is an object with the
+/// same key twice. For what a client sends: what was sent is what counts, and another program on the way may have read
+/// the first of the two.
 pub fn parse_strictly(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
-    read_exactly(bytes, limits, Budget { has_unique_keys: true, ..Budget::new(limits.nodes) })
-}
-
-fn read_exactly(bytes: &[u8], limits: JsonLimits, budget: Budget) -> Result<Value, ReadError> {
-    read(bytes, limits, budget).map_err(|error| match error {
+    read(bytes, limits, Budget::strict(limits.nodes)).map_err(|error| match error {
         ReadError::Syntax(_) if mend(bytes).is_some() => ReadError::NotUnicode,
         error => error,
     })
@@ -159,6 +150,11 @@ impl Budget {
         Self { nodes: Cell::new(nodes), exceeded: Cell::new(None), has_unique_keys: false }
     }
 
+    /// A budget for values in which no object has the same key twice.
+    pub(crate) fn strict(nodes: usize) -> Self {
+        Self { has_unique_keys: true, ..Self::new(nodes) }
+    }
+
     /// Builds a value of at most this many levels.
     pub(crate) fn plain(&self, levels: usize) -> Plain<'_> {
         Plain { budget: self, levels }
@@ -184,7 +180,8 @@ impl Plain<'_> {
         }
     }
 
-    /// The fields of an object, whatever their names. On duplicate names the last value wins, as in JavaScript.
+    /// The fields of an object, whatever their names. On duplicate names the last value wins, as in JavaScript, unless
+    /// the budget says otherwise.
     fn object<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<Map<String, Value>, A::Error> {
         let inside = self.inside()?;
         let mut fields = Map::new();

@@ -53,6 +53,9 @@ enum Source {
         reader: FeedReader,
         response: Response,
         is_first: bool,
+        /// Facts that were read but not taken yet, the next one last. Only a piece of a long replay is made at a time: a
+        /// client that does not read it would otherwise keep all of it in memory.
+        waiting: Vec<Arc<Fact>>,
     },
     /// A complete response.
     Whole(Vec<Chunks>),
@@ -70,7 +73,7 @@ impl From<Source> for ResponseStream {
 impl ResponseStream {
     pub(super) fn new(reader: FeedReader, projection: Box<dyn Projection>, plan: ResponsePlan) -> Self {
         let response = Response::new(projection, plan, reader.known);
-        Source::Live { reader, response, is_first: true }.into()
+        Source::Live { reader, response, is_first: true, waiting: Vec::new() }.into()
     }
 
     pub(super) fn whole(chunks: Vec<Chunks>) -> Self {
@@ -83,7 +86,7 @@ impl ResponseStream {
         // Later facts are streamed, not replayed.
         facts.truncate(usize::try_from(reader.known - reader.origin().len).unwrap_or(usize::MAX));
         let response = Response::resume_from(reader.origin(), &facts, view, resume)?;
-        Some(Source::Live { reader, response, is_first: true }.into())
+        Some(Source::Live { reader, response, is_first: true, waiting: Vec::new() }.into())
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
@@ -130,10 +133,14 @@ impl futures::Stream for ResponseStream {
     }
 }
 
+/// The size of what is made to chunks at a time, and what a fact counts besides its text.
+const PIECE_BYTES: usize = 64 * 1024;
+const PER_FACT_BYTES: usize = 256;
+
 impl Source {
     async fn read(&mut self, out: &mut Vec<Chunks>) -> Next {
-        let (reader, response, is_first) = match self {
-            Source::Live { reader, response, is_first } => (reader, response, is_first),
+        let (reader, response, is_first, waiting) = match self {
+            Source::Live { reader, response, is_first, waiting } => (reader, response, is_first, waiting),
             Source::Whole(chunks) => {
                 out.append(chunks);
                 return Next::End;
@@ -146,7 +153,9 @@ impl Source {
             if !reader.has_room() {
                 return Next::Gone;
             }
-            let facts = if std::mem::take(is_first) {
+            if !waiting.is_empty() {
+                // Those that are known are taken below.
+            } else if std::mem::take(is_first) {
                 let mut first = reader.origin().len;
                 let mut facts = reader.after(0);
                 // If an earlier turn can't be read, the outcomes that the client lacks are not shown.
@@ -160,14 +169,24 @@ impl Source {
                 }
                 response.skip_earlier_turns(first, &facts);
                 let skipped = usize::try_from(response.position() - first).unwrap_or(usize::MAX);
-                facts.split_off(skipped.min(facts.len()))
+                *waiting = facts.split_off(skipped.min(facts.len()));
+                response.prepare(waiting.iter().map(|fact| &**fact));
+                waiting.reverse();
             } else {
                 match reader.next(response.position()).await {
-                    Some(facts) => facts,
+                    Some(facts) => *waiting = facts,
                     None => return Next::Gone,
                 }
+                waiting.reverse();
+            }
+            let mut bytes = 0;
+            let is_next = |fact: &&Arc<Fact>| {
+                bytes += PER_FACT_BYTES + fact.text_len();
+                bytes < PIECE_BYTES
             };
-            if response.take(facts.iter().map(|fact| &**fact), out).is_break() {
+            let count = waiting.iter().rev().take_while(is_next).count().max(1);
+            let piece = waiting.split_off(waiting.len().saturating_sub(count));
+            if response.take(piece.iter().rev().map(|fact| &**fact), out).is_break() {
                 return if response.is_cut_off() { Next::Gone } else { Next::End };
             }
             if !out.is_empty() {

@@ -41,6 +41,7 @@ use crate::{
     subject::Subject,
     tool::{Tool, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
+    unseen::is_unseen,
 };
 
 /// Agents whose turns stop at holds.
@@ -179,7 +180,7 @@ impl Runtime {
         }
     }
 
-    /// Client ids are stored and looked up often, so their length is limited.
+    /// Client ids are stored, looked up and shown, so their length is limited, and every character of them is seen.
     fn check_ids(&self, chat: &ChatId, request: &ChatRequest) -> Result<(), Rejection> {
         let limit = self.inner.limits.id_bytes;
         let too_long = |id: &str| id.len() > limit;
@@ -191,8 +192,15 @@ impl Runtime {
         if too_long(chat.as_str()) {
             return Err(Rejection::LongId { what: "id", limit });
         }
-        if ids.into_iter().any(|id| too_long(id.as_str())) {
+        if ids.clone().any(|id| too_long(id.as_str())) {
             return Err(Rejection::LongId { what: "messages", limit });
+        }
+        let is_unseen = |id: &str| id.chars().any(is_unseen);
+        if is_unseen(chat.as_str()) {
+            return Err(Rejection::UnseenId { what: "id" });
+        }
+        if ids.into_iter().any(|id| is_unseen(id.as_str())) {
+            return Err(Rejection::UnseenId { what: "messages" });
         }
         Ok(())
     }

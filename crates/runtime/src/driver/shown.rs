@@ -22,7 +22,7 @@ use crate::{
     identity::Identity,
     log::{HoldRow, LogError},
     metrics::Channel,
-    turn::{Answered, ChatState, Input},
+    turn::{Answered, ApprovalRequest, Call, ChatState, Input},
 };
 
 /// How often rows are read again because another node has appended meanwhile.
@@ -73,23 +73,33 @@ impl ChatTask {
         input: &Input,
         shown: Option<&Shown>,
     ) -> Result<Option<ChatError>, ChatError> {
-        let (Input::Decide { approval, .. }, Some(shown)) = (input, shown) else { return Ok(None) };
-        match self.is_as_shown(approval, shown).await {
+        let (Input::Decide { approval, by, .. }, Some(shown)) = (input, shown) else { return Ok(None) };
+        match self.is_as_shown(approval, by, shown).await {
             Ok(is_as_shown) => Ok((!is_as_shown).then_some(ChatError::NotAsShown)),
             Err(error @ ChatError::Log(_)) => Ok(Some(error)),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether what was shown of an approval request is what is recorded. One that has ended is nobody's business here: its
-    /// answer says so.
-    async fn is_as_shown(&mut self, approval: &ApprovalId, shown: &Shown) -> Result<bool, ChatError> {
+    /// Whether what was shown of an approval request is what is recorded, before its decision and after it.
+    async fn is_as_shown(&mut self, approval: &ApprovalId, by: &Identity, shown: &Shown) -> Result<bool, ChatError> {
         for _ in 0..MAX_ATTEMPTS {
             if self.inner.lease.is_shared() {
                 self.catch_up_or_end().await?;
             }
             let rows = rows(&self.inner, &self.id, approval).await?;
-            let Some(hold) = open_hold(&self.state, approval) else { return Ok(true) };
+            // Whoever may not decide learns nothing of it, not even whether they know the input.
+            let owner = self.state.subject.as_ref();
+            let is_theirs = |request: &ApprovalRequest| owner.is_some_and(|owner| request.lets_decide(by, owner));
+            if !asked(&self.state, approval).is_some_and(|(_, request)| is_theirs(request)) {
+                return Ok(true);
+            }
+            let Some(hold) = open_hold(&self.state, approval) else {
+                // It has ended, so no row lists it.
+                let input = asked(&self.state, approval).and_then(|(call, request)| request.asked_about(call));
+                let is_it = |shown: &str| input.is_none_or(|input| input.to_string() == shown);
+                return Ok(shown.input_sha256.as_deref().is_none_or(is_it));
+            };
             if shown.input_sha256.as_deref().is_some_and(|shown| !hold.has_input(shown)) {
                 return Ok(false);
             }
@@ -117,6 +127,12 @@ impl Hold {
         let input = holdpoint_protocol::json::parse(self.input.as_bytes()).ok();
         input.as_ref().and_then(input_sha256).is_some_and(|own| own == sha256)
     }
+}
+
+/// An approval request of a chat, open or not, and its call.
+fn asked<'a>(state: &'a ChatState, approval: &ApprovalId) -> Option<(&'a Call, &'a ApprovalRequest)> {
+    let call: &Call = state.calls.get(state.approvals.get(approval)?)?;
+    call.request.as_ref().map(|request| (call, request))
 }
 
 /// The open approval request of a chat with this id.

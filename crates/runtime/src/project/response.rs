@@ -173,8 +173,15 @@ impl Response {
         self.position
     }
 
-    /// Takes facts and appends the chunks of the response. Breaks at its end. The first call must bring all `known`
-    /// facts.
+    /// Looks at the facts that are known. Then they can be taken in pieces.
+    pub(crate) fn prepare<'a>(&mut self, facts: impl Iterator<Item = &'a Fact> + Clone) {
+        if std::mem::take(&mut self.must_set_past) {
+            self.set_past(facts);
+        }
+    }
+
+    /// Takes facts and appends the chunks of the response. Breaks at its end. Unless it is prepared, the first call must
+    /// bring all `known` facts.
     pub fn take<'a>(
         &mut self,
         facts: impl IntoIterator<Item = &'a Fact, IntoIter: Clone>,
@@ -182,9 +189,7 @@ impl Response {
     ) -> ControlFlow<()> {
         let mut written = Vec::new();
         let facts = facts.into_iter();
-        if std::mem::take(&mut self.must_set_past) {
-            self.set_past(facts.clone());
-        }
+        self.prepare(facts.clone());
         for fact in facts {
             let is_first = self.position >= self.plan.from;
             self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);

@@ -5,6 +5,8 @@ use std::io;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
+use crate::unseen::{is_form_of, is_unseen};
+
 /// Maximum length of a shown value.
 const MAX_SHOWN_CHARS: usize = 80;
 /// Maximum memory of a compiled pattern.
@@ -43,13 +45,8 @@ pub(crate) fn plain(text: &str, limit: usize) -> String {
 /// Adds a character, escaped if it is deceptive.
 pub(crate) fn push_plain(shown: &mut String, char: char) {
     match char {
-        '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}'
-        | '\u{61c}'
-        | '\u{feff}'
-        | '\u{fffd}' => shown.extend(char.escape_unicode()),
         _ if char.is_control() => shown.extend(char.escape_default()),
+        _ if is_unseen(char) && !is_form_of(char, shown.chars().next_back()) => shown.extend(char.escape_unicode()),
         _ => shown.push(char),
     }
 }
@@ -103,6 +100,43 @@ mod tests {
             let shown = show(&long);
             assert_eq!(shown.chars().count(), MAX_SHOWN_CHARS + 1);
             assert!(shown.ends_with('…'));
+        }
+    }
+
+    /// A person decides by this text, and a model can write instructions in characters that nobody sees.
+    #[test]
+    fn nothing_is_hidden() {
+        let hidden = [
+            0x00..=0x1f,
+            0x7f..=0x9f,
+            0xad..=0xad,
+            0x34f..=0x34f,
+            0x61c..=0x61c,
+            0x115f..=0x1160,
+            0x17b4..=0x17b5,
+            0x180b..=0x180f,
+            0x200b..=0x200f,
+            0x2028..=0x202e,
+            0x2060..=0x206f,
+            0x2800..=0x2800,
+            0x3164..=0x3164,
+            0xfe00..=0xfe0f,
+            0xfeff..=0xfeff,
+            0xffa0..=0xffa0,
+            0xfff0..=0xfffd,
+            0x1bca0..=0x1bca3,
+            0x1d173..=0x1d17a,
+            0xe0000..=0xe0fff,
+            0xf0000..=0xf0001,
+        ];
+        for code in hidden.into_iter().flatten() {
+            let char = char::from_u32(code).expect("a character");
+            let shown = plain(&format!("a{char}b"), 80);
+            assert!(shown.is_ascii() && !shown.contains(char) && shown.len() > 3, "U+{code:04X}: {shown:?}");
+        }
+        for seen in ["a b", "東京", "é", "e\u{301}", "Привет", "مرحبا", "👍", "❤\u{fe0f}", "\u{ac00}", "नमस्ते"]
+        {
+            assert_eq!(plain(seen, 80), seen);
         }
     }
 

@@ -371,6 +371,12 @@ pub enum Rejection {
         /// The limit.
         limit: usize,
     },
+    /// An id has a control character, or one that can't be seen.
+    #[error("{what}: an id has a character that can't be seen, such as a control character")]
+    UnseenId {
+        /// Which id.
+        what: &'static str,
+    },
     /// No URL could address a chat with this id.
     #[error("id: a chat can't have the id {0:?}, since no URL could name it")]
     UnusableId(String),

@@ -7,7 +7,14 @@ use holdpoint_protocol::{
     request::Verdict,
 };
 
-use crate::{approvers::Approvers, clock::Timestamp, grants::GrantTerms, identity::Identity, subject::Subject};
+use super::Call;
+use crate::{
+    approvers::Approvers,
+    clock::Timestamp,
+    grants::{GrantTerms, JsonDigest},
+    identity::Identity,
+    subject::Subject,
+};
 
 /// An approval request and its decision.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +43,15 @@ impl ApprovalRequest {
         self.approvers.let_decide(by, owner, self.is_escalated)
     }
 
+    /// The digest of the input that people were asked about. `None` for an input that has none.
+    pub fn asked_about(&self, call: &Call) -> Option<JsonDigest> {
+        let is_edited = |decided: &&Decided| matches!(decided.verdict, Verdict::Approve { input: Some(_) });
+        match self.decision.as_ref().filter(is_edited) {
+            Some(edited) => edited.original,
+            None => JsonDigest::of(&call.input),
+        }
+    }
+
     /// When it escalates, if it is still to.
     pub fn escalates_at(&self) -> Option<Timestamp> {
         let escalation = self.approvers.escalate.as_ref().filter(|_| !self.is_escalated && self.decision.is_none());
@@ -52,6 +68,8 @@ pub struct Decided {
     pub reason: Option<String>,
     /// Its position in the log.
     pub position: u64,
+    /// If it is an edit, the digest of the input that it has replaced.
+    pub original: Option<JsonDigest>,
     /// The terms of the grant that it made.
     pub terms: Option<Arc<GrantTerms>>,
 }

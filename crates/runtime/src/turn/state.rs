@@ -18,6 +18,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     fact::{Caller, Cause, Checked, Fact, NextTurn, Outcome},
+    grants::JsonDigest,
     subject::Subject,
     tool::{CallState, Execution, Returns, Wait},
 };
@@ -262,13 +263,15 @@ impl ChatState {
             Fact::Voted { call, by, .. } => self.change_request(call, |request| request.votes.push(by.clone())),
             Fact::Escalated { call, .. } => self.change_request(call, |request| request.is_escalated = true),
             Fact::Decided { call, verdict, reason, .. } => self.change(call, |call| {
+                let mut original = None;
                 if let Some(input) = verdict.edited_input() {
+                    original = JsonDigest::of(&call.input);
                     // It runs with exactly that.
                     call.input.clone_from(input);
                 }
                 if let Some(request) = &mut call.request {
                     let (verdict, reason) = (verdict.clone(), reason.clone());
-                    request.decision = Some(Decided { verdict, reason, position, terms: None });
+                    request.decision = Some(Decided { verdict, reason, position, original, terms: None });
                 }
             }),
             Fact::Granted { call, terms, .. } => self.change_request(call, |request| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::{chunk::Chunks, ids::ChatId};
 use holdpoint_runtime::{
     driver::{Limits, Runtime, RuntimeError},
     internals::turn::{Answered, Refusal, Rejection},
@@ -177,4 +177,35 @@ async fn ids_are_limited() {
         let refused = try_say(&runtime, "local", id).await;
         assert_eq!(refused, Some(RuntimeError::Rejected(Rejection::UnusableId(id.to_owned()))));
     }
+}
+
+/// What a client does not read is not made: a replay comes in pieces, and is whole in the end.
+#[tokio::test]
+async fn a_long_replay_is_made_in_pieces() {
+    use holdpoint_runtime::{driver::Profile, internals::project::Resume};
+    let piece = "~".repeat(16 * 1024);
+    // Each is a fact of its own, since the model waits in between.
+    let text = (0..40).flat_map(|_| [json!({"text": [piece]}), json!({"waitMs": 1})]);
+    let events: Vec<_> = text.chain([json!({"waitMs": 600_000}), json!({"text": ["late"]})]).collect();
+    let script = json!({"turns": [{"steps": [events]}]});
+    let model = Arc::new(ScriptModel::from_text(&script.to_string()).expect("a valid script"));
+    // By the clock of the system: the model writes by itself.
+    let runtime = Runtime::builder().model(model).start().await.expect("starts");
+    let view = View { profile: Profile::AiSdk, ..View::default() };
+    let mut own = runtime.submit(&Subject::local(), said("c"), view).await.expect("is taken").1;
+    let length = |chunks: &[Chunks]| format!("{chunks:?}").matches('~').count();
+    let mut seen = Vec::new();
+    while length(&seen) < 40 * piece.len() {
+        assert_eq!(own.read(&mut seen).await, Next::More);
+    }
+    let resumed = runtime.resume(&Subject::local(), &"c".into(), view, Resume::Message).await.expect("it reads");
+    let mut resumed = resumed.expect("it is being written");
+    let (mut shown, mut most) = (Vec::new(), 0);
+    while length(&shown) < 40 * piece.len() {
+        let before = length(&shown);
+        assert_eq!(resumed.read(&mut shown).await, Next::More);
+        most = most.max(length(&shown) - before);
+    }
+    assert_eq!(length(&shown), 40 * piece.len(), "each piece once");
+    assert!(most <= 128 * 1024, "{most} bytes at once");
 }

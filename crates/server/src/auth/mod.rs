@@ -24,7 +24,11 @@ pub use jwt::{Jwt, JwtError, JwtSettings};
 pub use keys::{AuthKey, KeyError, Keys};
 pub(crate) use tickets::Tickets;
 
-use crate::{app::Server, listen::Connection, request::Failure};
+use crate::{
+    app::Server,
+    listen::Connection,
+    request::{Failure, RouteClass},
+};
 
 /// From the parts of a request to its identity.
 pub(crate) trait Login: Send + Sync + 'static {
@@ -141,7 +145,9 @@ impl FromRequestParts<Server> for Caller {
             let counted = connection.belongs_to(identity.subject());
             counted.map_err(|limit| Failure::TooManyOfSubject { limit })?;
         }
-        match server.inner.subjects.admits(identity.subject()) {
+        // A flood of other requests keeps nobody from ending work.
+        let class = RouteClass::of(&parts.method, parts.uri.path());
+        match server.inner.subjects.admits(&(identity.subject().clone(), class)) {
             true => Ok(Self(identity)),
             false => Err(Failure::TooManyRequests { limit: server.inner.limits.requests_per_subject }),
         }

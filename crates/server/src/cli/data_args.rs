@@ -62,7 +62,7 @@ pub(super) enum PlaceError {
     Argument(&'static str),
     #[error("{key} has an effect only with a PostgreSQL log: remove it, or name the database in `log` or --log")]
     NoDatabase { key: &'static str },
-    #[error("the URL of the log: {0}")]
+    #[error(transparent)]
     Variable(#[from] MissingVariable),
     #[error(transparent)]
     Sqlite(#[from] SqliteError),
@@ -90,7 +90,7 @@ impl PlaceArgs {
         };
         let seconds = config.lease_sec.map_or(Config::DEFAULT_LEASE_SEC, std::num::NonZeroU32::get);
         Ok(Place::Postgres {
-            url: url.resolve(&|name| std::env::var(name).ok())?,
+            url: url.resolve("log", &|name| std::env::var(name).ok())?,
             lease: Duration::from_secs(seconds.into()),
             poll_only: config.poll_only.unwrap_or_default(),
         })

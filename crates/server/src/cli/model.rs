@@ -29,7 +29,7 @@ pub(super) enum ModelSetupError {
         "model.fallback: {0} can't stand in for another model. Use openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL"
     )]
     Fallback(String),
-    #[error("model.headers: {0}")]
+    #[error(transparent)]
     Headers(MissingVariable),
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -141,8 +141,10 @@ fn provider(
         settings.base_url = base_url.or(config.base_url.as_deref()).map(str::to_owned);
         settings.api = config.api;
         settings.options = config.options.clone();
-        settings.headers =
-            config.headers.resolve(&|name| std::env::var(name).ok()).map_err(ModelSetupError::Headers)?;
+        settings.headers = config
+            .headers
+            .resolve("model.headers", &|name| std::env::var(name).ok())
+            .map_err(ModelSetupError::Headers)?;
     }
     let model = ProviderModel::new(spec.clone(), settings, |name| std::env::var(name).ok());
     model.map_err(|error| ModelSetupError::Provider(spec.clone(), error))

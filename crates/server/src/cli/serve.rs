@@ -151,7 +151,7 @@ async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
     let router = server.router();
     #[cfg(feature = "console")]
     let router = router.merge(crate::console::router());
-    let router = router.fallback(Server::not_found);
+    let router = Server::complete(router);
     let stopped = CancellationToken::new();
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
     server.serve(listener, router, config.limits.connections(), stop.cancelled()).await;

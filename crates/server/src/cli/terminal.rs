@@ -1,5 +1,7 @@
 //! Text of others on a terminal: it neither moves the cursor nor changes the direction of what follows.
 
+use holdpoint_runtime::internals::is_unseen;
+
 /// The text with everything that is not seen, or changes what is seen, as its number.
 pub(super) fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -23,16 +25,6 @@ pub(super) fn json_line(value: &impl serde::Serialize) -> serde_json::Result<Str
         }
     }
     Ok(line)
-}
-
-/// Control and format characters.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
-        )
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Checks of the settings beyond their types: values that would have no effect, or not the intended one.
 
+use std::path::PathBuf;
+
 use super::{Config, ConfigError};
 
 /// The longest duration: ten years.
@@ -11,6 +13,7 @@ pub(super) const MAX_DEPTH: u64 = 100;
 
 impl Config {
     pub(super) fn check(self) -> Result<Self, ConfigError> {
+        self.check_variables()?;
         for (at, origin) in self.origins.iter().enumerate() {
             if let Some(problem) = origin_problem(origin) {
                 return Err(ConfigError::Value { key: format!("origins[{at}]"), problem });
@@ -29,6 +32,44 @@ impl Config {
             }
         }
         Ok(self)
+    }
+
+    /// Refuses `${…}` where it would be taken as it is written: addresses, files and names, which never have it.
+    fn check_variables(&self) -> Result<(), ConfigError> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let jwt = self.auth.jwt.clone().unwrap_or_default();
+        let mut texts = vec![
+            ("data".to_owned(), path(&self.data)),
+            ("model.base_url".to_owned(), self.model.base_url.clone()),
+            ("model.use".to_owned(), self.model.use_model.clone()),
+            ("logging.otlp".to_owned(), self.logging.otlp.clone()),
+            ("auth.jwt.issuer".to_owned(), Some(jwt.issuer)),
+            ("auth.jwt.audience".to_owned(), Some(jwt.audience)),
+            ("auth.jwt.jwks_url".to_owned(), jwt.jwks_url),
+            ("auth.jwt.jwks_file".to_owned(), path(&jwt.jwks_file)),
+        ];
+        texts.extend(self.origins.iter().enumerate().map(|(at, text)| (format!("origins[{at}]"), Some(text.clone()))));
+        for (at, key) in self.auth.keys.iter().enumerate() {
+            texts.push((format!("auth.keys[{at}].key_sha256"), Some(key.key_sha256.clone())));
+            texts.push((format!("auth.keys[{at}].subject"), Some(key.subject.clone())));
+        }
+        for server in &self.mcp {
+            texts.push((format!("mcp {}.oauth_file", server.name), path(&server.oauth_file)));
+        }
+        let is_wrong = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("${"));
+        match texts.into_iter().find(|(_, text)| is_wrong(text)) {
+            None => Ok(()),
+            Some((key, _)) => {
+                let variable = match key.contains([' ', '[']) {
+                    true => String::new(),
+                    false => {
+                        let name = key.to_uppercase().replace('.', "__");
+                        format!(", or set the variable HOLDPOINT_{name} instead of this setting")
+                    }
+                };
+                Err(wrong(&key, format!("`${{…}}` is not replaced in this setting: write its value{variable}")))
+            }
+        }
     }
 }
 

@@ -166,10 +166,11 @@ impl McpConfig {
                 return Err(McpConfigProblem::Misplaced { key: "env", with: "command" });
             }
             (Some(command), None) => {
-                McpTransport::Command { command: command.clone(), env: self.env.resolve(variables)? }
+                McpTransport::Command { command: command.clone(), env: self.env.resolve("env", variables)? }
             }
             (None, Some(url)) => {
-                McpTransport::Http { url: url.resolve_url(variables)?, headers: self.headers.resolve(variables)? }
+                let url = url.resolve_url("url", variables)?;
+                McpTransport::Http { url, headers: self.headers.resolve("headers", variables)? }
             }
             _ => return Err(McpConfigProblem::Transport),
         };
@@ -208,7 +209,7 @@ impl McpConfig {
         if self.headers.has("authorization") {
             return Err(McpConfigProblem::TwoLogins);
         }
-        let key = self.oauth_key.as_ref().ok_or(McpConfigProblem::NoTokenKey)?.resolve(variables)?;
+        let key = self.oauth_key.as_ref().ok_or(McpConfigProblem::NoTokenKey)?.resolve("oauth_key", variables)?;
         if key.len() < MIN_KEY_LEN {
             return Err(McpConfigProblem::ShortTokenKey);
         }

@@ -106,7 +106,7 @@ pub struct LimitsConfig {
     /// Open streams per subject.
     #[serde(deserialize_with = "number::positive")]
     pub streams_per_subject: Option<usize>,
-    /// Requests per second per subject.
+    /// Requests per second per subject. Those that end or free work are counted on their own.
     #[serde(deserialize_with = "number::whole")]
     pub requests_per_subject: Option<usize>,
     /// Requests per second per address. Behind a proxy, all come from one address.
@@ -115,7 +115,7 @@ pub struct LimitsConfig {
     /// Wrong keys and tokens per minute per address. Then every further wrong one gets 429. Right ones are never slowed
     /// down.
     pub wrong_keys_per_minute: Option<usize>,
-    /// Bytes of all bodies being read at the same time. The same again for responses being written.
+    /// Bytes of all bodies being read at the same time. The same again for what is parsed of them, and for responses.
     #[serde(deserialize_with = "number::positive")]
     pub bytes_in_flight: Option<usize>,
     /// Open holds per chat.
@@ -158,7 +158,8 @@ pub struct LimitsConfig {
     /// several subjects.
     #[serde(deserialize_with = "number::positive")]
     pub connections_per_subject: Option<usize>,
-    /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox.
+    /// Additional connections for `/health`, `/ready`, `/metrics`, and for what ends or frees work: the inbox, results of
+    /// browsers, stop, deletion, and grants.
     #[serde(deserialize_with = "number::whole")]
     pub reserved_connections: Option<usize>,
     /// Timeout for a connection without a request, and for a request's header.

@@ -11,8 +11,10 @@ pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The error for a variable that is not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the environment variable {name} is not set")]
+#[error("`{key}`: the environment variable {name} is not set")]
 pub struct MissingVariable {
+    /// The setting that refers to it.
+    pub key: String,
     /// Its name.
     pub name: String,
 }
@@ -28,14 +30,15 @@ enum Part {
 }
 
 impl SecretText {
-    /// The text with its variables substituted. Their values are secret; whether the rest is depends on its use.
-    pub fn resolve(&self, variables: Variables<'_>) -> Result<Secret, MissingVariable> {
-        Ok(Secret::with_secret_parts(self.text(variables)?, self.values(variables)))
+    /// The text with its variables substituted. Their values are secret; whether the rest is depends on its use. `key` is
+    /// the setting, for an error.
+    pub fn resolve(&self, key: &str, variables: Variables<'_>) -> Result<Secret, MissingVariable> {
+        Ok(Secret::with_secret_parts(self.text(key, variables)?, self.values(variables)))
     }
 
     /// The text as a URL, in which the variables are secret.
-    pub fn resolve_url(&self, variables: Variables<'_>) -> Result<SecretUrl, MissingVariable> {
-        let url = SecretUrl::new(self.text(variables)?);
+    pub fn resolve_url(&self, key: &str, variables: Variables<'_>) -> Result<SecretUrl, MissingVariable> {
+        let url = SecretUrl::new(self.text(key, variables)?);
         Ok(url.hiding(self.values(variables).into_iter().map(Secret::new)))
     }
 
@@ -48,13 +51,14 @@ impl SecretText {
         names.filter(|value| !value.is_empty()).collect()
     }
 
-    fn text(&self, variables: Variables<'_>) -> Result<String, MissingVariable> {
+    fn text(&self, key: &str, variables: Variables<'_>) -> Result<String, MissingVariable> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
                 Part::Text(part) => text.push_str(part),
                 Part::Variable(name) => {
-                    text.push_str(&variables(name).ok_or_else(|| MissingVariable { name: name.clone() })?);
+                    let missing = || MissingVariable { key: key.to_owned(), name: name.clone() };
+                    text.push_str(&variables(name).ok_or_else(missing)?);
                 }
             }
         }
@@ -121,9 +125,10 @@ impl SecretTexts {
         self.0.is_empty()
     }
 
-    /// All texts with their variables substituted.
-    pub fn resolve(&self, variables: Variables<'_>) -> Result<Vec<(String, Secret)>, MissingVariable> {
-        self.0.iter().map(|(name, text)| Ok((name.clone(), text.resolve(variables)?))).collect()
+    /// All texts with their variables substituted. `key` is the setting, for an error.
+    pub fn resolve(&self, key: &str, variables: Variables<'_>) -> Result<Vec<(String, Secret)>, MissingVariable> {
+        let resolve = |text: &SecretText, name: &str| text.resolve(&format!("{key}.{name}"), variables);
+        self.0.iter().map(|(name, text)| Ok((name.clone(), resolve(text, name)?))).collect()
     }
 }
 
@@ -153,15 +158,15 @@ mod tests {
     fn variables_are_replaced() {
         let texts = read("a = { env = 'KEY' }\nb = 'Bearer ${KEY}, ${OTHER}!'\nc = 'plain'").expect("good");
         let variables = |name: &str| (name != "NONE").then(|| format!("<{name}>"));
-        let resolved = texts.resolve(&variables).expect("all are set");
+        let resolved = texts.resolve("headers", &variables).expect("all are set");
         let expected = [("a", "<KEY>"), ("b", "Bearer <KEY>, <OTHER>!"), ("c", "plain")];
         let parts = [vec!["<KEY>"], vec!["<KEY>", "<OTHER>"], vec![]];
         let expected = expected.iter().zip(parts).map(|((name, text), parts)| {
             ((*name).to_owned(), Secret::with_secret_parts(*text, parts.into_iter().map(str::to_owned)))
         });
         assert_eq!(resolved, expected.collect::<Vec<_>>());
-        let missing = read("a = '${NONE}'").expect("good").resolve(&variables).unwrap_err();
-        assert_eq!(missing.to_string(), "the environment variable NONE is not set");
+        let missing = read("a = '${NONE}'").expect("good").resolve("headers", &variables).unwrap_err();
+        assert_eq!(missing.to_string(), "`headers.a`: the environment variable NONE is not set");
         assert!(!format!("{texts:?}").contains("plain"));
     }
 

@@ -201,7 +201,7 @@ pub enum ToolConfigProblem {
     Http(#[from] HttpToolError),
     #[error("`headline`: {0}")]
     Headline(#[from] HeadlineError),
-    #[error("`headers`: {0}")]
+    #[error(transparent)]
     Variable(#[from] MissingVariable),
 }
 
@@ -377,7 +377,7 @@ impl ToolConfig {
         variables: Variables<'_>,
     ) -> Result<ToolBuilder, ToolConfigProblem> {
         let mut endpoint = HttpEndpoint::new(url);
-        endpoint.headers = self.headers.resolve(variables)?;
+        endpoint.headers = self.headers.resolve("headers", variables)?;
         endpoint.send = self.send;
         endpoint.allow_private = self.allow_private.unwrap_or(false);
         if let Some(method) = &self.method {

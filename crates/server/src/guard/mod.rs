@@ -7,7 +7,7 @@ mod local;
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderMap, HeaderName, Method, header},
+    http::{HeaderMap, HeaderName, Method, Version, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -52,10 +52,19 @@ impl Guard {
     fn refusal(&self, request: &Request, credential: Credential) -> Option<Failure> {
         let headers = request.headers();
         let allows_anonymous = credential == Credential::None;
+        // By the standard, a request of HTTP/1.1 has exactly one. Of several, something before us may have looked at
+        // another one. Later versions have an authority in its place.
+        let hosts = headers.get_all(header::HOST).iter().count();
+        if hosts > 1 || hosts == 0 && request.version() == Version::HTTP_11 {
+            return Some(Failure::WrongHost);
+        }
         // With a login this is not needed: a key is never sent automatically, and a cookie only to its own host.
         let named = request.uri().authority().map(|authority| authority.as_str());
         if allows_anonymous && texts(headers, header::HOST).chain(named).any(|host| !self.is_allowed_host(host)) {
             return Some(Failure::ForeignHost);
+        }
+        if texts(headers, header::HOST).any(|host| Authority::read(host).is_none()) {
+            return Some(Failure::WrongHost);
         }
         let is_change = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let is_foreign = match headers.contains_key(header::ORIGIN) {

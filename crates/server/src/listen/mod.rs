@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::{inflow::Inflow, slots::Handle as Connection};
 use self::{peer::Peer, service::Service, slots::Slots};
-use crate::app::Server;
+use crate::{app::Server, occasional::Occasional};
 
 /// How long running turns have to end or reach a hold after the listener is closed.
 const TURN_GRACE: Duration = Duration::from_secs(25);
@@ -39,7 +39,8 @@ pub struct ConnectionLimits {
     /// Of these, connections with a request of one subject. Beyond it, its requests get 429. By default a quarter, where
     /// there can be several subjects.
     pub per_subject: Option<usize>,
-    /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox. Once all are open, a new connection
+    /// Additional connections for `/health`, `/ready`, `/metrics`, and for what ends or frees work: the inbox, results, stop,
+    /// deletion and grants. Once all are open, a new connection
     /// replaces the one that has been idle longest.
     pub reserved: usize,
     /// How long a connection may be idle, and how long the header of a request may take.
@@ -82,6 +83,8 @@ impl Server {
             slots: Arc::new(Slots::new(&limits, self.is_shared())),
             limits,
             connections: TaskTracker::new(),
+            refused: Occasional::default(),
+            unaccepted: Occasional::default(),
             closing: CancellationToken::new(),
         };
         tokio::select! {
@@ -117,6 +120,9 @@ struct Accepting {
     slots: Arc<Slots>,
     limits: ConnectionLimits,
     connections: TaskTracker,
+    /// Connections that were refused, and that could not be accepted.
+    refused: Occasional,
+    unaccepted: Occasional,
     /// Cancelled when connections should end.
     closing: CancellationToken,
 }
@@ -127,7 +133,9 @@ impl Accepting {
             match listener.accept().await {
                 Ok((stream, address)) => self.take(stream, address.ip()),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if let Some(left_out) = self.unaccepted.next() {
+                        tracing::warn!(%error, left_out, "a connection could not be accepted");
+                    }
                     // The process is most likely out of descriptors.
                     let is_closed = self.slots.close_idle();
                     tokio::time::sleep(if is_closed { Duration::from_millis(1) } else { DESCRIPTOR_RETRY }).await;
@@ -138,7 +146,10 @@ impl Accepting {
 
     fn take(&self, stream: TcpStream, address: IpAddr) {
         let Some(slot) = self.slots.open() else {
-            tracing::warn!(limit = self.limits.connections, "a connection was refused: all others are in use");
+            if let Some(left_out) = self.refused.next() {
+                let limit = self.limits.connections;
+                tracing::warn!(limit, left_out, "a connection was refused: all others are in use");
+            }
             return service::refuse(stream);
         };
         let _ = stream.set_nodelay(true);

@@ -24,7 +24,11 @@ use super::{
     inflow::Inflow,
     slots::{Handle, Request},
 };
-use crate::{app::Server, auth::PeerAddress, request::Failure};
+use crate::{
+    app::Server,
+    auth::PeerAddress,
+    request::{Failure, RouteClass, private},
+};
 
 pub(super) struct Service {
     pub(super) app: TowerToHyperService<Router>,
@@ -40,14 +44,14 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, mut request: HttpRequest<Incoming>) -> Self::Future {
-        let is_reserved = is_reserved(request.uri().path());
-        if !is_reserved && !self.server.inner.addresses.admits(&self.address) {
+        let class = RouteClass::of(request.method(), request.uri().path());
+        if class == RouteClass::Ordinary && !self.server.inner.addresses.admits(&self.address) {
             let limit = self.server.inner.limits.requests_per_address;
             return self.refuse(Failure::TooManyRequests { limit });
         }
         request.extensions_mut().insert(PeerAddress(self.address));
         request.extensions_mut().insert(self.slot.clone());
-        let Some(counted) = self.slot.begin(is_reserved) else { return self.refuse(Failure::TooManyConnections) };
+        let Some(counted) = self.slot.begin(class) else { return self.refuse(Failure::TooManyConnections) };
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(Arc::clone(&self.inflow));
         }
@@ -75,20 +79,14 @@ impl Service {
         }
         let mut response = failure.into_response();
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        Box::pin(std::future::ready(Ok(response.map(|body| Counted { body, _request: None }))))
+        Box::pin(async { Ok(private(response).await.map(|body| Counted { body, _request: None })) })
     }
-}
-
-/// Whether a path is served beyond the limit: for monitoring, and for the decisions that free capacity. The router may
-/// be mounted below a prefix.
-fn is_reserved(path: &str) -> bool {
-    ["/health", "/ready", "/metrics", "/api/approvals"].iter().any(|end| path.ends_with(end))
-        || path.rsplit_once('/').is_some_and(|(before, _)| before.ends_with("/api/approvals"))
 }
 
 /// Refuses a connection without a slot, and does not wait for delivery.
 pub(super) fn refuse(stream: TcpStream) {
-    let answer = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let answer = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncache-control: no-store\r\n\
+                  x-content-type-options: nosniff\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let _ = stream.into_std().and_then(|mut stream| stream.write_all(answer.as_bytes()));
 }
 
@@ -112,20 +110,5 @@ impl HttpBody for Counted {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_reserved() {
-        for path in ["/health", "/agent/ready", "/metrics", "/api/approvals", "/agent/api/approvals/approval_1"] {
-            assert!(is_reserved(path), "{path}");
-        }
-        for path in ["/", "/api/chat", "/stream", "/api/events", "/api/approvals/a/b", "/healthy"] {
-            assert!(!is_reserved(path), "{path}");
-        }
     }
 }

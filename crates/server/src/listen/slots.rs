@@ -9,6 +9,7 @@ use holdpoint_runtime::subject::Subject;
 use tokio::task::AbortHandle;
 
 use super::ConnectionLimits;
+use crate::request::RouteClass;
 
 /// The open connections.
 pub(super) struct Slots {
@@ -40,8 +41,8 @@ struct Open {
     /// Its key among the idle ones; `None` while it has a request.
     idle: Option<u64>,
     task: Option<AbortHandle>,
-    /// Whether its request is one that the reserve is for, and whose it is.
-    is_reserved: bool,
+    /// The class of its request, and whose it is.
+    class: Option<RouteClass>,
     subject: Option<Subject>,
 }
 
@@ -153,13 +154,13 @@ impl Handle {
     }
 
     /// Begins a request; `None` if too many are in progress.
-    pub(super) fn begin(&self, is_reserved: bool) -> Option<Request> {
+    pub(super) fn begin(&self, class: RouteClass) -> Option<Request> {
         let mut state = self.slots.lock();
-        if !is_reserved && state.busy >= self.slots.ordinary {
+        if class == RouteClass::Ordinary && state.busy >= self.slots.ordinary {
             return None;
         }
         let open = state.open.get_mut(&self.id)?;
-        open.is_reserved = is_reserved;
+        open.class = Some(class);
         let idle = open.idle.take()?;
         state.idle.remove(&idle);
         state.busy += 1;
@@ -169,11 +170,14 @@ impl Handle {
 
 impl Handle {
     /// Counts the request in progress as one of a subject. Fails with the limit if the subject has too many. Half of the
-    /// reserve is also for a subject that has no other place left, so that it can decide.
+    /// reserve is also for a subject that has no other place left, so that it can decide, answer and stop.
     pub(crate) fn belongs_to(&self, subject: &Subject) -> Result<(), usize> {
         let (mut state, limit) = (self.slots.lock(), self.slots.per_subject);
         let Some(open) = state.open.get(&self.id).filter(|open| open.idle.is_none()) else { return Ok(()) };
-        let extra = if open.is_reserved { self.slots.reserved.div_ceil(2) } else { 0 };
+        let extra = match open.class {
+            Some(RouteClass::Monitoring | RouteClass::Release) => self.slots.reserved.div_ceil(2),
+            Some(RouteClass::Ordinary) | None => 0,
+        };
         if open.subject.is_some() {
             return Ok(());
         }
@@ -238,12 +242,12 @@ mod tests {
         let slots = slots(2, 1);
         let (first, second, third) = (slots.open().expect("1"), slots.open().expect("2"), slots.open().expect("3"));
         // The first is busy and idle again, so the second has been idle longest.
-        drop(first.handle().begin(false).expect("a request"));
+        drop(first.handle().begin(RouteClass::Ordinary).expect("a request"));
         let fourth = slots.open().expect("4, in place of the second");
-        assert!(second.handle().begin(true).is_none(), "it is closed");
+        assert!(second.handle().begin(RouteClass::Release).is_none(), "it is closed");
         drop(second);
         for slot in [&first, &third, &fourth] {
-            assert!(slot.handle().begin(false).is_some());
+            assert!(slot.handle().begin(RouteClass::Ordinary).is_some());
         }
         assert_eq!(count(&slots), (3, 3, 0));
     }
@@ -252,19 +256,19 @@ mod tests {
     fn the_reserve_is_for_reserved_requests() {
         let slots = slots(2, 1);
         let open: Vec<Slot> = (0..3).map(|_| slots.open().expect("a place")).collect();
-        let one = open[0].handle().begin(false).expect("below the limit");
-        let two = open[1].handle().begin(false).expect("at the limit");
-        assert!(open[2].handle().begin(false).is_none(), "above the limit");
-        let reserved = open[2].handle().begin(true).expect("the reserve");
+        let one = open[0].handle().begin(RouteClass::Ordinary).expect("below the limit");
+        let two = open[1].handle().begin(RouteClass::Ordinary).expect("at the limit");
+        assert!(open[2].handle().begin(RouteClass::Ordinary).is_none(), "above the limit");
+        let reserved = open[2].handle().begin(RouteClass::Release).expect("the reserve");
         assert!(slots.open().is_none(), "every connection has a request");
         assert!(!slots.close_idle());
         drop(reserved);
-        assert!(open[2].handle().begin(false).is_none());
+        assert!(open[2].handle().begin(RouteClass::Ordinary).is_none());
         drop(one);
-        let third = open[2].handle().begin(false).expect("one is free again");
+        let third = open[2].handle().begin(RouteClass::Ordinary).expect("one is free again");
         // A WebSocket is busy until its connection ends.
         two.keep();
-        assert!(open[0].handle().begin(false).is_none());
+        assert!(open[0].handle().begin(RouteClass::Ordinary).is_none());
         drop(third);
         drop(open);
         assert_eq!(count(&slots), (0, 0, 0));
@@ -277,15 +281,15 @@ mod tests {
         let (ann, bob) = (Subject::from("ann"), Subject::from("bob"));
         let mut requests = Vec::new();
         for (slot, taken) in open.iter().zip([Ok(()), Ok(()), Err(2)]) {
-            requests.push(slot.handle().begin(false).expect("below the limit"));
+            requests.push(slot.handle().begin(RouteClass::Ordinary).expect("below the limit"));
             assert_eq!(slot.handle().belongs_to(&ann), taken);
             assert_eq!(slot.handle().belongs_to(&ann), taken, "once or twice, it is one request");
         }
-        requests.push(open[3].handle().begin(true).expect("the reserve"));
+        requests.push(open[3].handle().begin(RouteClass::Release).expect("the reserve"));
         assert_eq!(open[3].handle().belongs_to(&ann), Ok(()), "to decide, there is a place");
         assert_eq!(open[2].handle().belongs_to(&bob), Ok(()), "others have a share of their own");
         drop(requests.remove(0));
-        requests.push(open[4].handle().begin(false).expect("below the limit"));
+        requests.push(open[4].handle().begin(RouteClass::Ordinary).expect("below the limit"));
         assert_eq!(open[4].handle().belongs_to(&ann), Err(2), "the decision counts too");
         drop(requests.remove(2));
         assert_eq!(open[4].handle().belongs_to(&ann), Ok(()), "one is free again");

@@ -2,23 +2,37 @@
 
 use axum::body::Body;
 use holdpoint_protocol::json::{self, ReadError};
+use holdpoint_runtime::subject::Subject;
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::{BodyTimedOut, Failure, Held, Share};
+use super::{BodyTimedOut, Failure, Held, Share, parsed_bytes};
+use crate::app::Inner;
 
 /// A body, and the bytes in flight that it holds until the request is done.
 pub(crate) struct Received {
     pub(crate) bytes: Vec<u8>,
     held: Held,
+    /// For what is parsed of it.
+    parsed: Held,
 }
 
 impl Received {
-    /// Keeps only the bytes in flight: the parsed content is still in memory.
-    pub(crate) fn into_held(self) -> Held {
-        self.held
+    /// Keeps only the reservations: the parsed content is still in memory.
+    pub(crate) fn into_held(self) -> (Held, Held) {
+        (self.held, self.parsed)
+    }
+}
+
+impl Inner {
+    /// Reads the whole body of a subject's request, and reserves the memory for parsing it as JSON.
+    pub(crate) async fn json_body(&self, request: Body, subject: &Subject) -> Result<Received, Failure> {
+        let received = body(request, self.limits.body, &self.bodies.of(subject)).await?;
+        // From a budget of its own: nobody who waits for it has a part of it already.
+        let parsed = self.parsed.of(subject).hold(parsed_bytes(&received.bytes)).await?;
+        Ok(Received { parsed, ..received })
     }
 }
 
@@ -32,7 +46,7 @@ pub(crate) async fn body(body: Body, limit: usize, in_flight: &Share) -> Result<
     if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
         return Err(Failure::TooLarge { limit });
     }
-    let mut received = Received { bytes: Vec::new(), held: Held::default() };
+    let mut received = Received { bytes: Vec::new(), held: Held::default(), parsed: Held::default() };
     let mut body = Limited::new(body, limit);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
@@ -65,14 +79,9 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits)
     read(value(bytes, limits)?)
 }
 
-/// Parses the JSON of a decision, in which no key may be there twice.
-pub(crate) fn parse_decision<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits) -> Result<T, Failure> {
-    read(json::parse_strictly(bytes, limits).map_err(failed)?)
-}
-
-/// Parses JSON.
+/// Parses JSON, in which no key may be there twice.
 pub(crate) fn value(bytes: &[u8], limits: json::JsonLimits) -> Result<Value, Failure> {
-    json::parse_exactly(bytes, limits).map_err(failed)
+    json::parse_strictly(bytes, limits).map_err(failed)
 }
 
 fn failed(error: ReadError) -> Failure {
@@ -139,5 +148,21 @@ mod tests {
         };
         assert_eq!(at(r#"{"a/b~c": [true, 5]}"#), "/a~1b~0c/1");
         assert_eq!(at("[]"), "");
+    }
+
+    /// A short text can take much memory once it is parsed.
+    #[tokio::test]
+    async fn the_memory_for_parsing_is_reserved() {
+        let runtime = holdpoint_runtime::driver::Runtime::builder().start().await.expect("starts");
+        let server = crate::Server::new(runtime);
+        let text = format!("[{}]", vec!["[[]]"; 20_000].join(","));
+        let received = server.inner.json_body(Body::from(text), &Subject::local()).await.expect("it is read");
+        assert!(server.inner.parsed.taken() > 12_000_000, "{}", server.inner.parsed.taken());
+        let held = received.into_held();
+        assert!(server.inner.parsed.taken() > 12_000_000, "until the request is done");
+        drop(held);
+        assert_eq!(server.inner.parsed.taken(), 0);
+        let small = server.inner.json_body(Body::from(r#"{"approved":true}"#), &Subject::local()).await;
+        assert_eq!((small.is_ok(), server.inner.parsed.taken()), (true, 0), "decisions always get through");
     }
 }

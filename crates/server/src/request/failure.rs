@@ -65,6 +65,10 @@ pub(crate) enum Failure {
         "a body of the type {kind} is refused, because any page can send it: send `content-type: application/json`"
     )]
     UnsupportedContentType { kind: &'static str },
+    #[error(
+        "the request must name one host in its `host` header: a name or an address, and a port if it is not the usual one"
+    )]
+    WrongHost,
     #[error("there is no such chat")]
     NotFound,
     #[error("there is no such grant")]
@@ -194,6 +198,7 @@ impl Failure {
                 ProblemKind::UnsupportedContentType,
                 "This content type is refused",
             ),
+            Self::WrongHost => (StatusCode::BAD_REQUEST, ProblemKind::Invalid, "Invalid request"),
             Self::NotFound | Self::NoRoute | Self::NotHeld | Self::NoGrant => {
                 (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
             }
@@ -365,7 +370,7 @@ impl From<RuntimeError> for Failure {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
             RuntimeError::Rejected(Rejection::Limit(refusal)) => Failure::Limit(refusal),
-            RuntimeError::Rejected(Rejection::LongId { what, .. }) => {
+            RuntimeError::Rejected(Rejection::LongId { what, .. } | Rejection::UnseenId { what }) => {
                 Failure::Invalid { detail: error.to_string(), pointer: Some(format!("/{what}")) }
             }
             RuntimeError::Rejected(Rejection::UnusableId(_)) => {

@@ -2,6 +2,7 @@
 
 mod body;
 mod budget;
+mod class;
 mod deadline;
 mod even_time;
 mod failure;
@@ -12,8 +13,9 @@ mod private;
 mod rate;
 mod trace;
 
-pub(crate) use body::{body, parse, parse_decision, read, shortened, value};
-pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES};
+pub(crate) use body::{body, parse, read, shortened, value};
+pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES, parsed_bytes};
+pub(crate) use class::RouteClass;
 pub(crate) use deadline::{BodyTimedOut, deadline};
 pub(crate) use even_time::even_time;
 pub(crate) use failure::{Failure, Form, shape};

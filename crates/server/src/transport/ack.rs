@@ -7,7 +7,7 @@ use crate::{
     app::Server,
     auth::{Caller, require_user},
     openapi,
-    request::{Failure, body, in_force, read, value},
+    request::{Failure, in_force, read, value},
 };
 
 /// Takes the result of a call that ran in the browser.
@@ -29,7 +29,7 @@ pub(crate) async fn post(
 ) -> Result<Json<AckResponse>, Failure> {
     require_user(&identity)?;
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies.of(identity.subject())).await?;
+    let received = server.inner.json_body(request, identity.subject()).await?;
     let raw = value(&received.bytes, limits.json())?;
     let _held = received.into_held();
     let ack: AckRequest = read(raw.clone())?;

@@ -25,7 +25,7 @@ use crate::{
     app::Server,
     auth::Caller,
     openapi,
-    request::{Failure, Parameters, PathId, body, in_force, parse_decision},
+    request::{Failure, Parameters, PathId, in_force, parse},
 };
 
 /// About the size of a row besides its input.
@@ -196,8 +196,8 @@ pub(crate) async fn decide(
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies.of(identity.subject())).await?;
-    let Decision { request, input_sha256 } = parse_decision(&received.bytes, limits.json())?;
+    let received = server.inner.json_body(request, identity.subject()).await?;
+    let Decision { request, input_sha256 } = parse(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
     let decided = server.inner.runtime.decide_shown(&identity, approval, request, input_sha256).await;
     Ok(Json(in_force(decided?)?))

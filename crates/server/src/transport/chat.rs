@@ -84,7 +84,11 @@ pub(crate) async fn resume(
     let place = server.inner.place(identity.subject(), StreamKind::Resume)?;
     let view = view(Profile::AiSdk, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let runtime = &server.inner.runtime;
-    match runtime.resume(identity.subject(), &ChatId::from(&*chat), view, Resume::Message).await? {
+    // To find out what to replay, the whole turn is gone through: one subject does so one at a time.
+    let reading = server.inner.reading(identity.subject()).await?;
+    let resumed = runtime.resume(identity.subject(), &ChatId::from(&*chat), view, Resume::Message).await?;
+    drop(reading);
+    match resumed {
         Some(response) => Ok(sse::response(sse::TurnEvents::new(response), &identity, runtime.clock(), place)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }

@@ -293,7 +293,13 @@ impl Connection {
             Some(last) => (Resume::Segment, last.saturating_add(1)),
             None => (Resume::Message, 0),
         };
-        match self.server.inner.runtime.resume(self.identity.subject(), &id, view, what).await {
+        let reading = match self.server.inner.reading(self.identity.subject()).await {
+            Ok(reading) => reading,
+            Err(failure) => return self.fail(request_id, failure.to_string()).await,
+        };
+        let resumed = self.server.inner.runtime.resume(self.identity.subject(), &id, view, what).await;
+        drop(reading);
+        match resumed {
             Ok(Some(response)) => self.begin(request_id, id, response, from, place).await,
             Ok(None) => self.send(&WsResponse::NoActive { request_id }).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,

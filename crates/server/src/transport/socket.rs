@@ -18,7 +18,7 @@ use crate::{
     app::{Limits, Server},
     listen::Inflow,
     metrics::{StreamKind, Transport},
-    request::{Failure, Held, Share, UNCOUNTED_BYTES, Upgrade, parse},
+    request::{Failure, Held, Share, UNCOUNTED_BYTES, Upgrade, parse, parsed_bytes},
 };
 
 /// How long a peer may be silent before it gets a ping, and after that before it is dropped.
@@ -49,7 +49,7 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     // A frame of the client may be repeated in one of ours.
     let upgrade = upgrade.max_write_buffer_size(MAX_UNWRITTEN_BYTES.saturating_add(limits.body));
     let sockets = server.inner.sockets.clone();
-    let bodies = server.inner.bodies.of(subject);
+    let (bodies, parsed) = (server.inner.bodies.of(subject), server.inner.parsed.of(subject));
     if let Some(inflow) = &inflow {
         inflow.begin(bodies.clone(), limits.body_time);
     }
@@ -57,7 +57,7 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
         sockets.track_future(async move {
             let (out, frames) = socket.split();
             let frames = Frames::new(frames, server.inner.runtime.clock().clone(), inflow);
-            let socket = Socket { out, server: server.clone(), limits, bodies, bad_frames: 0 };
+            let socket = Socket { out, server: server.clone(), limits, bodies, parsed, bad_frames: 0 };
             run(server, socket, frames).await;
             drop(place);
         })
@@ -137,20 +137,28 @@ pub(super) struct Socket {
     server: Server,
     limits: Limits,
     bodies: Share,
+    /// For what is parsed of a frame.
+    parsed: Share,
     bad_frames: u32,
 }
 
 /// A frame after parsing.
 pub(super) enum Read<T> {
     /// The content, and its bytes in flight.
-    Is(T, Held),
+    Is(T, (Held, Held)),
     /// An invalid frame, what is wrong with it, and its bytes in flight.
-    Bad(String, String, Held),
+    Bad(String, String, (Held, Held)),
     /// A frame without content for us.
     Nothing,
 }
 
 impl Socket {
+    /// Reserves the bytes of a frame, and the memory for parsing it.
+    async fn reserve(&self, frame: &[u8]) -> Result<(Held, Held), Failure> {
+        let held = self.bodies.hold(frame.len()).await?;
+        Ok((held, self.parsed.hold(parsed_bytes(frame)).await?))
+    }
+
     /// Queues a text frame for the next flush.
     pub(super) async fn feed(&mut self, text: Vec<u8>) -> Result<(), Over> {
         let text = String::from_utf8(text).unwrap_or_default();
@@ -194,7 +202,7 @@ impl Socket {
             Message::Text(text) => text,
             Message::Binary(_) => {
                 let why = "send text frames: this is a binary one".to_owned();
-                return Ok(Read::Bad(String::new(), why, Held::default()));
+                return Ok(Read::Bad(String::new(), why, <(Held, Held)>::default()));
             }
             Message::Close(_) => return Err(Over),
             Message::Ping(_) => {
@@ -206,13 +214,13 @@ impl Socket {
             Message::Pong(_) => return Ok(Read::Nothing),
         };
         self.server.inner.metrics.received(Transport::Socket, text.len());
-        let held = match self.bodies.hold(text.len()).await {
+        let held = match self.reserve(text.as_bytes()).await {
             Ok(held) => held,
             Err(failure) => {
                 self.rejected(&failure);
                 // Without room for it, nothing of it is kept.
                 let start = text.as_str()[..text.as_str().floor_char_boundary(UNCOUNTED_BYTES)].to_owned();
-                return Ok(Read::Bad(start, failure.to_string(), Held::default()));
+                return Ok(Read::Bad(start, failure.to_string(), <(Held, Held)>::default()));
             }
         };
         Ok(match parse(text.as_bytes(), self.limits.json()) {

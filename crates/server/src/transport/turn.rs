@@ -13,7 +13,7 @@ use super::sse;
 use crate::{
     app::Server,
     metrics::StreamKind,
-    request::{Failure, body, parse},
+    request::{Failure, parse},
 };
 
 /// Takes a chat request and streams its response.
@@ -26,7 +26,7 @@ pub(super) async fn turn(
 ) -> Result<Response, Failure> {
     let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let (limits, subject) = (server.inner.limits, identity.subject());
-    let received = body(request, limits.body, &server.inner.bodies.of(subject)).await?;
+    let received = server.inner.json_body(request, subject).await?;
     let request = match skimmed(server, subject, &received.bytes).await {
         Some(request) => request,
         None => parse(&received.bytes, limits.json())?,

@@ -15,6 +15,7 @@ use std::{
 use holdpoint_runtime::{
     approvers::Approvers,
     clock::Timestamp,
+    driver::input_sha256,
     log::{BatchHash, SqliteLog},
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };
@@ -848,6 +849,10 @@ async fn nothing_runs_that_was_not_shown() {
     // The row is put back before the decision comes. What was shown is in the decision.
     restore();
     let shown = |sha256: &Value| json!({"approved": true, "inputSha256": sha256});
+    // Whoever may not see the request learns nothing of it, right or wrong.
+    for sha256 in [&listed[0]["inputSha256"], &single["inputSha256"]] {
+        assert_eq!(scene.decide("carol", &approval, &shown(sha256)).await.0, 404);
+    }
     let (status, problem) = scene.decide("ann", &approval, &shown(&listed[0]["inputSha256"])).await;
     assert_eq!(status, 409, "{problem}");
     assert_eq!(scene.ran(), Vec::<Value>::new());
@@ -855,6 +860,27 @@ async fn nothing_runs_that_was_not_shown() {
     assert_eq!(status, 200, "{body}");
     scene.settled("waits").await;
     assert_eq!(scene.ran(), [json!({"amount": 150, "to": "Hanako"})]);
+
+    // After the decision as before it: whoever was shown something else is told so, and not that it was decided.
+    let (status, problem) = scene.decide("ann", &approval, &shown(&listed[0]["inputSha256"])).await;
+    assert_eq!((status, &problem["type"]), (409, &json!("urn:holdpoint:problem:conflict")), "{problem}");
+    let (status, body) = scene.decide("ann", &approval, &shown(&single["inputSha256"])).await;
+    assert_eq!((status, &body["ignored"]), (200, &json!(true)), "{body}");
+    assert_eq!(scene.decide("ann", &approval, &yes).await.0, 200);
+    assert_eq!(scene.ran().len(), 1);
+
+    // What an edit was decided on is what was asked, not what runs.
+    scene.say("edited", "pay").await;
+    let approval = scene.approval("edited").await;
+    let single = scene.get("ann", &format!("/api/approvals/{approval}")).await;
+    let edit =
+        |sha256: &Value| json!({"approved": true, "input": {"amount": 7, "to": "Hanako"}, "inputSha256": sha256});
+    assert_eq!(scene.decide("ann", &approval, &edit(&single["inputSha256"])).await.0, 200);
+    scene.settled("edited").await;
+    let (status, body) = scene.decide("ann", &approval, &edit(&single["inputSha256"])).await;
+    assert_eq!((status, &body["ignored"]), (200, &json!(true)), "{body}");
+    let runs = input_sha256(&json!({"amount": 7, "to": "Hanako"}));
+    assert_eq!(scene.decide("ann", &approval, &edit(&json!(runs))).await.0, 409);
 }
 
 fn listed_since(data: &[u8]) -> i64 {

@@ -24,6 +24,7 @@ use crate::{
     subject::Subject,
     tool::MAX_CALL_STATE_BYTES,
     turn::ChatState,
+    unseen::is_unseen,
 };
 
 /// The maximum length of a chat id.
@@ -62,7 +63,7 @@ pub enum ImportError {
     Line(String),
     #[error("it is of version {0}, and this holdpoint knows {VERSION}: use a newer one")]
     Version(u32),
-    #[error("the id of a chat has 1 to {MAX_ID_BYTES} bytes")]
+    #[error("the id of a chat has 1 to {MAX_ID_BYTES} bytes, and no control or other invisible character")]
     Id,
     #[error("it belongs to no chat that has begun")]
     Stray,
@@ -229,7 +230,7 @@ impl Draft {
         if version != VERSION {
             return Err(ImportError::Version(version));
         }
-        if !(1..=MAX_ID_BYTES).contains(&chat.as_str().len()) {
+        if !(1..=MAX_ID_BYTES).contains(&chat.as_str().len()) || chat.as_str().chars().any(is_unseen) {
             return Err(ImportError::Id);
         }
         let (state, title, chain) = (ChatState::default(), String::new(), Walk::new(chat.clone()));

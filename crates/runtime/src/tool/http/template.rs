@@ -23,8 +23,11 @@ pub enum TemplateError {
     UserInfo,
     #[error("the URL must have no `#` part: it is never sent")]
     Fragment,
-    #[error("`${{…}}` is not replaced in a URL: put what is secret into `headers`")]
-    Secret,
+    #[error(
+        "`${{…}}` is not replaced in the URL of a tool, so no variable is read: write the host and path as they are, and put \
+         what is secret into `headers`"
+    )]
+    Variable,
     #[error("unbalanced `{{` or `}}` in the URL, or not a field name between them")]
     Braces,
 }
@@ -47,6 +50,10 @@ pub(super) struct Template {
 
 impl Template {
     pub(super) fn read(text: &str) -> Result<Self, TemplateError> {
+        // Before all else: of a host it would be said that it comes from the input.
+        if text.contains("${") {
+            return Err(TemplateError::Variable);
+        }
         let (scheme, rest) = text.split_once("://").ok_or(TemplateError::NotHttp)?;
         let host_end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
         let (host, rest) = rest.split_at(host_end);
@@ -58,9 +65,6 @@ impl Template {
         }
         if rest.contains('#') {
             return Err(TemplateError::Fragment);
-        }
-        if rest.contains("${") {
-            return Err(TemplateError::Secret);
         }
         let origin = Url::parse(&format!("{scheme}://{host}/")).map_err(|_| TemplateError::NotHttp)?;
         if !matches!(origin.scheme(), "http" | "https") || !origin.has_host() {
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_bad_template_is_refused() {
-        use TemplateError::{Braces, FieldInHost, Fragment, NotHttp, Secret, UserInfo};
+        use TemplateError::{Braces, FieldInHost, Fragment, NotHttp, UserInfo, Variable};
         for (text, error) in [
             ("a.example/x", NotHttp),
             ("ftp://a.example/x", NotHttp),
@@ -274,7 +278,9 @@ mod tests {
             ("http://{host}/x", FieldInHost),
             ("http://me:secret@a.example/x", UserInfo),
             ("http://a.example/x#y", Fragment),
-            ("http://a.example/x?key=${KEY}", Secret),
+            ("http://a.example/x?key=${KEY}", Variable),
+            ("https://${HOST}/x", Variable),
+            ("${URL}", Variable),
             ("http://a.example/{x", Braces),
             ("http://a.example/x}", Braces),
             ("http://a.example/{}", Braces),

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{JwtError, JwtSettings, TokenRefusal};
+use crate::occasional::Occasional;
 
 /// The most groups of a token that are read.
 const MAX_GROUPS: usize = 1000;
@@ -28,6 +29,8 @@ pub(super) struct Claims {
     subject: Claim,
     roles: Claim,
     groups: Claim,
+    /// Names that are none.
+    refused: Occasional,
 }
 
 /// The place of a claim.
@@ -62,6 +65,7 @@ impl Claims {
             subject: Claim::new(subject_claim.as_ref(), "subject_claim", JwtSettings::DEFAULT_SUBJECT_CLAIM)?,
             roles: Claim::new(roles_claim.as_ref(), "roles_claim", JwtSettings::DEFAULT_ROLES_CLAIM)?,
             groups: Claim::new(groups_claim.as_ref(), "groups_claim", JwtSettings::DEFAULT_GROUPS_CLAIM)?,
+            refused: Occasional::default(),
         })
     }
 
@@ -88,7 +92,10 @@ impl Claims {
         let name = self.subject.of(claims).and_then(Value::as_str).unwrap_or_default();
         let subject = Subject::named(name).map_err(|why| {
             // The token is good, so its owner can't know: whoever runs the server has to.
-            tracing::warn!(%why, name = %name.escape_default(), "a token of the issuer has a subject that is no name");
+            if let Some(left_out) = self.refused.next() {
+                let name = name.escape_default();
+                tracing::warn!(%why, %name, left_out, "a token of the issuer has a subject that is no name");
+            }
             TokenRefusal::Invalid
         })?;
         let groups = names(self.groups.of(claims)).filter(|name| !name.is_empty()).take(MAX_GROUPS);

@@ -382,3 +382,45 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     }
     panic!("it does not come to pass");
 }
+
+/// Counts what is logged as a warning.
+struct Warnings(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// Anybody with a token can send it again and again.
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_none_is_logged_now_and_then() {
+    let issuer = Issuer::new("k", Algorithm::EdDSA);
+    let login = login(&key_set(&[&issuer]), |_| {});
+    let token = issuer.sign(&with("sub", json!("bo\u{200b}b")));
+    let warnings = Arc::new(AtomicUsize::new(0));
+    let _counting = tracing::subscriber::set_default(Warnings(Arc::clone(&warnings)));
+    for minute in 1..=3 {
+        for _ in 0..50 {
+            assert_eq!(login.identify(&token, NOW).await, Err(TokenRefusal::Invalid));
+        }
+        assert_eq!(warnings.load(Ordering::SeqCst), minute);
+        tokio::time::advance(Duration::from_secs(60)).await;
+    }
+}
