@@ -89,8 +89,7 @@ impl Fold {
                 self.title = title_of(fact).unwrap_or_default();
             }
         }
-        let rows = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds);
-        rows
+        audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds)
     }
 }
 
