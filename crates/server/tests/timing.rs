@@ -269,6 +269,43 @@ async fn resubmit_ends_the_response() {
     assert!(types(&chat.read(&mut sse).await).contains(&"tool-output-available".to_owned()));
 }
 
+/// An approval and its browser's result in one request: nothing waits in between, so no outcome is sent in a segment that
+/// asks again.
+#[tokio::test]
+async fn resubmit_with_an_approval_and_its_result_in_one_request() {
+    let pay = json!({"toolCall": {"name": "process_payment", "input": {"amount": 5, "recipient": "Mika", "currency": "USD"}}});
+    let (locate, open) = (
+        json!({"toolCall": {"name": "get_location", "input": {}}}),
+        json!({"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}}),
+    );
+    for browser in [vec![locate.clone()], vec![locate.clone(), locate.clone()], vec![locate, open]] {
+        let steps = json!([[pay.clone()], browser, [pay.clone()], [{"text": ["All done."]}]]);
+        let server = TestServer::script(json!({"turns": [{"when": "go", "steps": steps}]})).await;
+        let mut chat = server.chat().resubmit();
+        chat.ask("go").await;
+        let first = chat.approval(0);
+        let mut sse = chat.answer(&[Answer::Approve(&first)]).await;
+        chat.read(&mut sse).await;
+        let calls = chat.calls();
+        for (name, call, approval) in &calls[1..] {
+            let output = json!({"latitude": 1, "longitude": 2, "accuracy": 3});
+            approval.iter().for_each(|id| chat.put(&[Answer::Approve(id)]));
+            chat.put(&[Answer::Output(call, output)]);
+            assert_eq!(approval.is_some(), name == "get_location");
+        }
+        let mut sse = chat.answer(&[]).await;
+        let asked = chat.read(&mut sse).await;
+        let expected =
+            ["start", "tool-input-start", "tool-input-available", "tool-approval-request", "finish", "[DONE]"];
+        assert_eq!(types(&asked), expected, "{calls:?}");
+        let last = chat.approval(calls.len());
+        let mut sse = chat.answer(&[Answer::Approve(&last)]).await;
+        let end = types(&chat.read(&mut sse).await);
+        let outcomes = end.iter().filter(|kind| *kind == "tool-output-available").count();
+        assert_eq!(outcomes, calls.len() + 1, "{end:?}");
+    }
+}
+
 /// Which chats and approvals changed is told to whoever listens.
 #[tokio::test]
 async fn events_tell_of_chats_and_approvals() {
