@@ -98,6 +98,7 @@ impl Projection for AdkSse {
 
     fn nothing(&mut self, out: &mut Vec<Out>) {
         if let Some(turn) = &mut self.turn {
+            turn.release_at_rest(out);
             out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
@@ -108,6 +109,10 @@ impl Projection for AdkSse {
 
     fn holds_outcomes(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !turn.is_one_by_one())
+    }
+
+    fn hold_again(&mut self, call: &ToolCallId) -> bool {
+        self.turn.as_mut().is_some_and(|turn| turn.hold_again(call))
     }
 
     fn fresh(&self) -> Box<dyn Projection> {
@@ -308,6 +313,34 @@ impl Turn {
         }
         if self.rounds == 0 && self.unsettled_in_step().next().is_none() {
             self.release_outcomes(out);
+        }
+    }
+
+    /// Holds an outcome back that was released, but in a segment that nobody got. Before the first approval request, nothing
+    /// is held back for long.
+    fn hold_again(&mut self, id: &ToolCallId) -> bool {
+        let Some(call) = self.calls.get(id).filter(|call| call.settled.is_some() && !call.is_invalid) else {
+            return false;
+        };
+        if self.rounds == 0 || self.is_one_by_one() {
+            return false;
+        }
+        if !self.held.contains(id) {
+            if call.is_edited() && call.execution != Execution::Frontend {
+                self.stale.insert(id.clone());
+            }
+            self.held.push(id.clone());
+        }
+        true
+    }
+
+    /// Releases what may be sent in a segment without content.
+    fn release_at_rest(&mut self, out: &mut Vec<Out>) {
+        let is_asked = self.calls.waits(self.calls.made_in_step(), &self.past).any(|waits| waits == Waits::Person);
+        match (self.calls.is_over, is_asked) {
+            (true, _) => self.release_outcomes(out),
+            (false, false) => self.release_complete_steps(out),
+            (false, true) => {}
         }
     }
 

@@ -11,6 +11,7 @@ mod calls;
 mod chunks;
 mod client_has;
 mod conversation;
+mod earlier;
 mod history;
 mod holds;
 mod response;
@@ -25,12 +26,16 @@ pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
 pub use calls::Past;
 pub use conversation::{Conversation, Passage, conversation};
+pub(crate) use earlier::asked_again;
+pub use earlier::earlier;
 pub use history::history;
-use holdpoint_protocol::chunk::{Chunk, Chunks};
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks},
+    ids::ToolCallId,
+};
 pub(crate) use holds::{Asked, asked};
 pub use holds::{Listed, holds};
-pub(crate) use response::asked_again;
-pub use response::{Response, Resume, earlier};
+pub use response::{Response, Resume};
 pub(crate) use step_shown::StepShown;
 pub(crate) use written::{is_call_start, is_end, is_start, is_step};
 
@@ -72,6 +77,13 @@ pub trait Projection: Send {
     /// Whether outcomes may be sent in a later segment than that of their fact. What it writes then is not sent yet, even
     /// if the client shows the same because it has sent it itself.
     fn holds_outcomes(&self) -> bool {
+        false
+    }
+
+    /// Takes an outcome back that it has written, because the client of the segment that comes lacks it. Returns whether
+    /// it decides when to send it.
+    fn hold_again(&mut self, call: &ToolCallId) -> bool {
+        let _ = call;
         false
     }
 
