@@ -111,6 +111,12 @@ impl Projection for AdkSse {
         self.turn.as_ref().is_some_and(|turn| !turn.is_one_by_one())
     }
 
+    fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
+        if let Some(turn) = &mut self.turn {
+            Arc::make_mut(&mut turn.past).set_over(over);
+        }
+    }
+
     fn hold_again(&mut self, call: &ToolCallId) -> bool {
         self.turn.as_mut().is_some_and(|turn| turn.hold_again(call))
     }
@@ -295,7 +301,8 @@ impl Turn {
         if self.rounds == 0 || self.is_one_by_one() || is_frontend {
             self.show(id, out);
         }
-        let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
+        let is_over = self.past.is_over(id);
+        let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser && !is_over) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment && !self.past.is_decided(id) {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));

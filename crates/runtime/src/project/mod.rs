@@ -21,6 +21,8 @@ mod tests;
 mod text;
 mod written;
 
+use std::collections::HashSet;
+
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
@@ -78,6 +80,11 @@ pub trait Projection: Send {
     /// if the client shows the same because it has sent it itself.
     fn holds_outcomes(&self) -> bool {
         false
+    }
+
+    /// Prepares for the segment of a response, which comes after these calls were settled and shows their end.
+    fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
+        let _ = over;
     }
 
     /// Takes an outcome back that it has written, because the client of the segment that comes lacks it. Returns whether

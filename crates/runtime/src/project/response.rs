@@ -43,6 +43,8 @@ pub struct Response {
     /// The position of the first fact of the segment that this response shows, until the projection knows what the client
     /// lacks.
     segment_at: Option<u64>,
+    /// The calls whose outcome is among the known facts that it shows.
+    over: HashSet<ToolCallId>,
     /// A `finish` that was withheld because more facts followed.
     last_finish: Option<Chunks>,
     /// The segment so far, for a replay.
@@ -78,6 +80,7 @@ impl Response {
             has_started: false,
             must_set_past: true,
             segment_at: Some(plan_from),
+            over: HashSet::new(),
             last_finish: None,
             segment: Vec::new(),
             sent: HashMap::new(),
@@ -194,7 +197,7 @@ impl Response {
         }
         for fact in facts {
             if self.segment_at.is_some_and(|at| self.position >= at) {
-                self.hold_again();
+                self.begin_segment();
             }
             let is_first = self.position >= self.plan.from;
             self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);
@@ -260,15 +263,24 @@ impl Response {
         let from = usize::try_from(self.plan.from.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let shown = if self.plan.is_replay { self.segment_start(facts.clone(), from) } else { from };
         self.segment_at = Some(self.position.saturating_add(shown as u64));
-        self.projection.set_past(Past::of(facts.skip(shown)));
+        let shown = facts.skip(shown);
+        self.over = shown
+            .clone()
+            .filter_map(|fact| match fact {
+                Fact::Settled { call, .. } => Some(call.clone()),
+                _ => None,
+            })
+            .collect();
+        self.projection.set_past(Past::of(shown));
     }
 
-    /// Gives the outcomes that earlier segments sent, and that this client lacks, back to a projection that decides when
-    /// they are sent: nobody got those segments.
-    fn hold_again(&mut self) {
+    /// Prepares the projection for the segment. What nobody got of the segments before is given back to it: outcomes that
+    /// this client lacks.
+    fn begin_segment(&mut self) {
         if self.segment_at.take().is_none() {
             return;
         }
+        self.projection.begin_segment(std::mem::take(&mut self.over));
         for id in &self.plan.unsettled {
             if self.projection.hold_again(id) {
                 self.sent.remove(id);
@@ -348,7 +360,7 @@ impl Response {
     /// Writes `start`, once, and the outcomes that the client lacks.
     fn begin(&mut self, out: &mut Vec<Chunks>) {
         if !std::mem::replace(&mut self.has_started, true) {
-            self.hold_again();
+            self.begin_segment();
             out.extend(self.projection.start().map(Chunks::One));
             for id in &self.plan.unsettled {
                 let mut missed = self.sent.remove(id).unwrap_or_default();
