@@ -169,6 +169,11 @@ impl Call {
         self.is_resubmit || self.needs_approval && self.decision.is_none()
     }
 
+    /// Whether the browser runs it as soon as it is shown. It is shown once it is a hold, so that the result has a place.
+    pub(super) fn runs_when_shown(&self) -> bool {
+        self.execution == Execution::Frontend && !self.needs_approval && !self.is_prompt
+    }
+
     /// Whether it was asked about, started or settled. With [`CallOrder::OneByOne`], no client sees the call before
     /// that.
     pub(super) fn has_begun(&self) -> bool {

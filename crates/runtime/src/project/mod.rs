@@ -7,6 +7,7 @@
 mod adk_live;
 mod adk_sse;
 mod ai_sdk;
+mod audience;
 mod calls;
 mod chunks;
 mod client_has;
@@ -85,13 +86,6 @@ pub trait Projection: Send {
     /// Prepares for the segment of a response, which comes after these calls were settled and shows their end.
     fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
         let _ = over;
-    }
-
-    /// Takes an outcome back that it has written, because the client of the segment that comes lacks it. Returns whether
-    /// it decides when to send it.
-    fn hold_again(&mut self, call: &ToolCallId) -> bool {
-        let _ = call;
-        false
     }
 
     /// A projection with the same settings that has seen nothing.

@@ -40,8 +40,7 @@ pub struct Response {
     has_started: bool,
     /// Set until the projection knows what of the facts is past.
     must_set_past: bool,
-    /// The position of the first fact of the segment that this response shows, until the projection knows what the client
-    /// lacks.
+    /// The position of the first fact of the segment that this response shows, until the projection knows of it.
     segment_at: Option<u64>,
     /// The calls whose outcome is among the known facts that it shows.
     over: HashSet<ToolCallId>,
@@ -274,17 +273,10 @@ impl Response {
         self.projection.set_past(Past::of(shown));
     }
 
-    /// Prepares the projection for the segment. What nobody got of the segments before is given back to it: outcomes that
-    /// this client lacks.
+    /// Prepares the projection for the segment.
     fn begin_segment(&mut self) {
-        if self.segment_at.take().is_none() {
-            return;
-        }
-        self.projection.begin_segment(std::mem::take(&mut self.over));
-        for id in &self.plan.unsettled {
-            if self.projection.hold_again(id) {
-                self.sent.remove(id);
-            }
+        if self.segment_at.take().is_some() {
+            self.projection.begin_segment(std::mem::take(&mut self.over));
         }
     }
 

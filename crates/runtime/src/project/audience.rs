@@ -1,0 +1,43 @@
+//! Whether anybody gets a segment, as far as the facts tell.
+
+use holdpoint_protocol::audit::AuditChannel;
+
+use crate::fact::{Cause, Fact};
+
+/// Who gets a segment. What is held back stays so in one that nobody gets: the client's next request is answered with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// The response that the projection is for.
+    Response,
+    /// An earlier response, to the request that the segment began with.
+    Request,
+    /// Nobody: it began with a decision made elsewhere.
+    Nobody,
+    /// Nobody, unless the turn goes on: it began with an expiry, after which the turn waits for a request.
+    NobodyYet,
+}
+
+impl Audience {
+    /// The audience after a fact, which begins a segment unless one is open. A client's request also joins an open one.
+    pub(super) fn with(self, fact: &Fact, is_open: bool) -> Self {
+        match (self, fact) {
+            (Self::Response, _) => self,
+            (Self::NobodyYet, Fact::StepStarted) => Self::Request,
+            (_, Fact::Decided { channel, .. } | Fact::Settled { channel, cause: Cause::Result, .. }) => {
+                match (channel, is_open) {
+                    (Some(AuditChannel::Chat | AuditChannel::Live) | None, _) => Self::Request,
+                    (Some(_), true) => self,
+                    (Some(_), false) => Self::Nobody,
+                }
+            }
+            (_, Fact::Settled { cause: Cause::Expired, .. }) if !is_open => Self::NobodyYet,
+            (_, _) if is_open => self,
+            _ => Self::Request,
+        }
+    }
+
+    /// Whether somebody does.
+    pub(super) fn is_there(self) -> bool {
+        matches!(self, Self::Response | Self::Request)
+    }
+}
