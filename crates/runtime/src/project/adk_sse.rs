@@ -100,7 +100,6 @@ impl Projection for AdkSse {
 
     fn nothing(&mut self, out: &mut Vec<Out>) {
         if let Some(turn) = &mut self.turn {
-            turn.release_at_rest(out);
             out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
@@ -116,7 +115,6 @@ impl Projection for AdkSse {
     fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
         if let Some(turn) = &mut self.turn {
             Arc::make_mut(&mut turn.past).set_over(over);
-            turn.audience = Audience::Response;
         }
     }
 
@@ -333,16 +331,6 @@ impl Turn {
     fn waits_for_hold(&self) -> bool {
         let unshown = self.calls.made_in_step().iter().filter(|id| !self.shown.contains_key(*id));
         unshown.filter_map(|id| self.calls.get(id)).any(Call::runs_when_shown)
-    }
-
-    /// Releases what may be sent in a segment without content.
-    fn release_at_rest(&mut self, out: &mut Vec<Out>) {
-        let is_asked = self.calls.waits(self.calls.made_in_step(), &self.past).any(|waits| waits == Waits::Person);
-        match (self.calls.is_over, is_asked) {
-            (true, _) => self.release_outcomes(out),
-            (false, false) => self.release_complete_steps(out),
-            (false, true) => {}
-        }
     }
 
     /// Whether another call of the step keeps its outcomes back: one that the client answers in another request.

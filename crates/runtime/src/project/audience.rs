@@ -5,11 +5,10 @@ use holdpoint_protocol::audit::AuditChannel;
 use crate::fact::{Cause, Fact};
 
 /// Who gets a segment. What is held back stays so in one that nobody gets: the client's next request is answered with another.
+/// It follows from the facts alone, so that every response agrees on what was sent before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
-    /// The response that the projection is for.
-    Response,
-    /// An earlier response, to the request that the segment began with.
+    /// The response to the request that it began with.
     Request,
     /// Nobody: it began with a decision made elsewhere.
     Nobody,
@@ -21,7 +20,6 @@ impl Audience {
     /// The audience after a fact, which begins a segment unless one is open. A client's request also joins an open one.
     pub(super) fn with(self, fact: &Fact, is_open: bool) -> Self {
         match (self, fact) {
-            (Self::Response, _) => self,
             (Self::NobodyYet, Fact::StepStarted) => Self::Request,
             (_, Fact::Decided { channel, .. } | Fact::Settled { channel, cause: Cause::Result, .. }) => {
                 match (channel, is_open) {
@@ -38,6 +36,6 @@ impl Audience {
 
     /// Whether somebody does.
     pub(super) fn is_there(self) -> bool {
-        matches!(self, Self::Response | Self::Request)
+        self == Self::Request
     }
 }
