@@ -569,6 +569,67 @@ async fn a_repeated_answer_after_a_reconnect_is_always_answered() {
     }
 }
 
+/// Every frame gets its own response, also those that come again while the call of the first one still runs.
+#[tokio::test]
+async fn equal_frames_on_live_get_a_response_each() {
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "").await;
+    live.say("where am I").await;
+    live.until("finish-step").await;
+    let (call, approval) = live.last_call();
+    let approval = approval.expect("a question");
+    for _ in 0..3 {
+        live.decide(&call, &approval, true).await;
+    }
+    let place = json!({"latitude": 1, "longitude": 2, "accuracy": 3});
+    live.send(&json!({"type": "tool_result", "toolCallId": call, "result": place})).await;
+    let rest = ["tool-output-available", "text-delta", "finish", "[DONE]"];
+    assert_eq!(support::types(&live.until("[DONE]").await), rest);
+    let again = ["start", "tool-output-available", "text-delta", "finish", "[DONE]"];
+    for _ in 0..2 {
+        assert_eq!(support::types(&live.until("[DONE]").await), again);
+    }
+    // Nothing more is owed.
+    live.send(&json!({"type": "ping", "timestamp": 1})).await;
+    assert_eq!(live.next().await.expect("a pong")["type"], "pong");
+}
+
+/// A `tool_result` frame that comes after the deadline gets what followed, as the same result in a message does.
+#[tokio::test]
+async fn a_late_result_frame_on_live_gets_the_outcome() {
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "").await;
+    live.say("open https://example.com").await;
+    live.until("tool-input-available").await;
+    let (call, _) = live.last_call();
+    server.clock.advance(Duration::from_secs(61));
+    live.until("[DONE]").await;
+    for frame in [json!({"result": {"viewKey": "v"}}), json!({"errorText": "blocked"})] {
+        let mut frame = frame;
+        frame["type"] = json!("tool_result");
+        frame["toolCallId"] = json!(call);
+        live.send(&frame).await;
+        let chunks = live.until("[DONE]").await;
+        assert_eq!(support::types(&chunks), ["start", "tool-output-available", "text-delta", "finish", "[DONE]"]);
+        assert_eq!(chunks[1]["output"], json!({"status": "timeout"}));
+    }
+}
+
+/// A chat that is deleted has not moved: the client is told, and does not connect again.
+#[tokio::test]
+async fn a_deleted_chat_closes_live_for_good() {
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "?id=to-delete").await;
+    live.say(PAY).await;
+    live.until("finish-step").await;
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let deleted = http.delete(server.url("/api/chat/to-delete")).send().await.expect("an answer");
+    assert_eq!(deleted.status(), 204);
+    while live.next().await.is_some() {}
+    let closed = live.closed.expect("a close frame");
+    assert_eq!((u16::from(closed.code), closed.reason.as_str()), (1008, "this chat was deleted"));
+}
+
 /// A reload while the browser has something to do finds the call again, for a client that sends results with its next request.
 #[tokio::test]
 async fn history_keeps_a_call_that_waits_for_the_next_request() {

@@ -269,6 +269,103 @@ async fn resubmit_ends_the_response() {
     assert!(types(&chat.read(&mut sse).await).contains(&"tool-output-available".to_owned()));
 }
 
+/// An approval and its browser's result in one request: nothing waits in between, so no outcome is sent in a segment that
+/// asks again.
+#[tokio::test]
+async fn resubmit_with_an_approval_and_its_result_in_one_request() {
+    let pay = json!({"toolCall": {"name": "process_payment", "input": {"amount": 5, "recipient": "Mika", "currency": "USD"}}});
+    let (locate, open) = (
+        json!({"toolCall": {"name": "get_location", "input": {}}}),
+        json!({"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}}),
+    );
+    for browser in [vec![locate.clone()], vec![locate.clone(), locate.clone()], vec![locate, open]] {
+        let steps = json!([[pay.clone()], browser, [pay.clone()], [{"text": ["All done."]}]]);
+        let server = TestServer::script(json!({"turns": [{"when": "go", "steps": steps}]})).await;
+        let mut chat = server.chat().resubmit();
+        chat.ask("go").await;
+        let first = chat.approval(0);
+        let mut sse = chat.answer(&[Answer::Approve(&first)]).await;
+        chat.read(&mut sse).await;
+        let calls = chat.calls();
+        for (name, call, approval) in &calls[1..] {
+            let output = json!({"latitude": 1, "longitude": 2, "accuracy": 3});
+            approval.iter().for_each(|id| chat.put(&[Answer::Approve(id)]));
+            chat.put(&[Answer::Output(call, output)]);
+            assert_eq!(approval.is_some(), name == "get_location");
+        }
+        let mut sse = chat.answer(&[]).await;
+        let asked = chat.read(&mut sse).await;
+        let expected =
+            ["start", "tool-input-start", "tool-input-available", "tool-approval-request", "finish", "[DONE]"];
+        assert_eq!(types(&asked), expected, "{calls:?}");
+        let last = chat.approval(calls.len());
+        let mut sse = chat.answer(&[Answer::Approve(&last)]).await;
+        let end = types(&chat.read(&mut sse).await);
+        let outcomes = end.iter().filter(|kind| *kind == "tool-output-available").count();
+        assert_eq!(outcomes, calls.len() + 1, "{end:?}");
+    }
+}
+
+/// The inbox decides while no response is open, so nobody gets what follows from that at once. The client's next request
+/// brings the browser's result too: the outcomes of the first step are still not sent in a segment that asks again, and
+/// the same request from another tab gets the same.
+#[tokio::test]
+async fn resubmit_after_a_decision_in_the_inbox() {
+    let pay = json!({"toolCall": {"name": "process_payment", "input": {"amount": 5, "recipient": "Mika", "currency": "USD"}}});
+    let locate = json!({"toolCall": {"name": "get_location", "input": {}}});
+    let open = json!({"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}});
+    for (second, approved) in [(vec![locate], true), (vec![pay.clone(), open], false)] {
+        let steps = json!([[pay.clone()], second, [pay.clone()], [{"text": ["All done."]}]]);
+        let server = TestServer::script(json!({"turns": [{"when": "go", "steps": steps}]})).await;
+        let mut chat = server.chat().resubmit();
+        chat.ask("go").await;
+        let first = chat.approval(0);
+        let mut sse = chat.answer(&[Answer::Approve(&first)]).await;
+        chat.read(&mut sse).await;
+        let (asked, browser) = (chat.approval(1), chat.calls().pop().expect("a call").1);
+        let (status, _) = server.post(&format!("/api/approvals/{asked}"), &json!({"approved": approved})).await;
+        assert_eq!(status, 200);
+        chat.put(&[Answer::Approve(&asked)]);
+        chat.put(&[Answer::Output(&browser, json!({"url": "https://example.com", "viewKey": "v"}))]);
+        let mut tab = chat.another_tab();
+        let expected =
+            ["start", "tool-input-start", "tool-input-available", "tool-approval-request", "finish", "[DONE]"];
+        for chat in [&mut chat, &mut tab] {
+            let mut sse = chat.answer(&[]).await;
+            assert_eq!(types(&chat.read(&mut sse).await), expected);
+        }
+        let (calls, last) = (chat.calls().len(), chat.calls().pop().and_then(|call| call.2).expect("a question"));
+        let mut sse = chat.answer(&[Answer::Approve(&last)]).await;
+        let end = types(&chat.read(&mut sse).await);
+        assert_eq!(end.iter().filter(|kind| kind.starts_with("tool-output-")).count(), calls, "{end:?}");
+    }
+}
+
+/// A browser's call that was announced again after its approval, and whose time is over, is not announced once more: the
+/// browser would run it.
+#[tokio::test]
+async fn resubmit_after_the_deadline() {
+    let steps = json!([
+        [
+            {"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}},
+            {"toolCall": {"name": "get_location", "input": {}}},
+        ],
+        [{"text": ["All done."]}],
+    ]);
+    let server = TestServer::script(json!({"turns": [{"when": "go", "steps": steps}]})).await;
+    let mut chat = server.chat().resubmit();
+    chat.ask("go").await;
+    let (open, approval) = (chat.call(0), chat.approval(1));
+    let mut sse = chat.answer(&[Answer::Approve(&approval)]).await;
+    assert_eq!(types(&chat.read(&mut sse).await), ["start", "tool-input-available", "finish", "[DONE]"]);
+    server.clock.advance(std::time::Duration::from_secs(61));
+    let mut sse = chat.answer(&[Answer::Output(&open, json!({"viewKey": "v"}))]).await;
+    let chunks = chat.read(&mut sse).await;
+    let expected = ["start", "tool-output-available", "tool-output-error", "text-delta", "finish", "[DONE]"];
+    assert_eq!(types(&chunks), expected);
+    assert_eq!(chunks[1]["output"], json!({"status": "timeout"}));
+}
+
 /// Which chats and approvals changed is told to whoever listens.
 #[tokio::test]
 async fn events_tell_of_chats_and_approvals() {

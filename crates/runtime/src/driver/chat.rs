@@ -258,6 +258,9 @@ impl ChatTask {
         self.running_tools.shutdown().await;
         self.place = None;
         journal::left(&self.id, error);
+        if matches!(error, ChatError::NotFound) {
+            self.feed.set_deleted();
+        }
         self.leave(error).await;
         match error {
             ChatError::NotFound | ChatError::Closing => {}

@@ -2,14 +2,14 @@
 
 use std::sync::{
     Arc, PoisonError, RwLock,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::watch;
 
 use super::{
-    RuntimeError,
+    Next, RuntimeError,
     load::{self, Turn},
     look_back,
     memory::Memory,
@@ -34,6 +34,8 @@ pub(super) struct Feed {
     bytes: AtomicUsize,
     /// The size of the facts in memory.
     loaded: AtomicUsize,
+    /// Whether the feed ends because the chat was deleted.
+    is_deleted: AtomicBool,
 }
 
 /// The place of facts that are not in memory.
@@ -53,7 +55,8 @@ impl std::fmt::Debug for Earlier {
 impl Feed {
     pub(super) fn new(origin: ChatState, earlier: Option<Earlier>) -> Self {
         let len = watch::Sender::new(origin.len);
-        Self { origin, earlier, facts: RwLock::default(), len, bytes: AtomicUsize::new(0), loaded: AtomicUsize::new(0) }
+        let (bytes, loaded, is_deleted) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        Self { origin, earlier, facts: RwLock::default(), len, bytes, loaded, is_deleted }
     }
 
     /// Adds facts and signals once.
@@ -121,6 +124,11 @@ impl Feed {
     /// Completes when the feed has no readers.
     pub(super) async fn unwatched(&self) {
         self.len.closed().await;
+    }
+
+    /// The chat was deleted. Call it before the feed is closed.
+    pub(super) fn set_deleted(&self) {
+        self.is_deleted.store(true, Ordering::Release);
     }
 
     /// Closes the feed: this task adds no more facts.
@@ -222,6 +230,11 @@ impl FeedReader {
     /// The facts from a position on, or from the first one on, without waiting.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         self.feed.after(position)
+    }
+
+    /// Why a feed that is closed has ended.
+    pub(super) fn end(&self) -> Next {
+        if self.feed.is_deleted.load(Ordering::Acquire) { Next::Deleted } else { Next::Gone }
     }
 
     /// Waits for facts from a position on; `None` once the feed is closed. Cancel-safe.

@@ -69,7 +69,7 @@ pub use builder::StartError;
 pub use changes::{Change, Changes};
 pub use counters::Counts;
 pub use error::RuntimeError;
-pub use gone::{GONE, gone_chunks};
+pub use gone::{DELETED, GONE, gone_chunks, gone_message};
 pub use grants::GrantCursor;
 pub use head::Hold;
 pub use limits::Limits;

@@ -33,8 +33,10 @@ pub enum Next {
     More,
     /// The end of the segment.
     End,
-    /// The chat is no longer served here: another node has it, or it was deleted. The client may try again.
+    /// The chat is no longer served here: another node has it, or this one is shutting down. The client may try again.
     Gone,
+    /// The chat was deleted.
+    Deleted,
 }
 
 /// One response: a stream of its chunks. It ends with the response, or when the chat is no longer served here.
@@ -175,7 +177,7 @@ impl Source {
             } else {
                 match reader.next(response.position()).await {
                     Some(facts) => *waiting = facts,
-                    None => return Next::Gone,
+                    None => return reader.end(),
                 }
                 waiting.reverse();
             }
@@ -256,7 +258,14 @@ pub struct LiveStream {
     is_begun: bool,
     /// What the client has of the step that is being written.
     step: StepShown,
+    /// Whether the response under way is that to a request of this connection.
+    is_asked: bool,
+    /// Requests that came again while their response was under way. Each gets its own once that has come to rest.
+    owed: Vec<LiveTaken>,
 }
+
+/// The number of requests that may be sent again while their response is under way.
+const MAX_OWED: usize = 64;
 
 impl LiveStream {
     /// Follows a chat. An open turn is replayed from its beginning.
@@ -268,8 +277,18 @@ impl LiveStream {
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
         let turn = started.map(|at| first + at as u64);
-        let (is_begun, step) = (false, StepShown::default());
-        Self { reader, projection, view, position: first + position as u64, turn, subject, is_begun, step }
+        Self {
+            reader,
+            projection,
+            view,
+            position: first + position as u64,
+            turn,
+            subject,
+            is_begun: false,
+            step: StepShown::default(),
+            is_asked: false,
+            owed: Vec::new(),
+        }
     }
 
     /// Follows a chat from now on. An open turn is not replayed, because the client did not ask for it.
@@ -286,20 +305,44 @@ impl LiveStream {
     ///
     /// A client may have missed what was sent since its approval request, even on this connection: some read nothing
     /// between that and their next request. So an answer to what is settled gets what followed, every time.
-    pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Out>) {
+    ///
+    /// Returns whether it gets a response. It gets none if it is one of too many that came again meanwhile.
+    #[must_use]
+    pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Out>) -> bool {
         if let Some(chunks) = taken.earlier {
             out.extend(chunks.into_iter().map(Out::Chunks));
-            return out.push(Out::End);
+            out.push(Out::End);
+            return true;
         }
         if taken.plan.turn != PlannedTurn::Continued {
-            return;
+            self.is_asked = true;
+            return true;
         }
         let unread = self.reader.after(self.position);
-        if !taken.is_new && unread.iter().any(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
-            // Its turn follows.
-            return;
+        let is_under_way = !unread.is_empty() || !self.is_at_rest();
+        let is_owed = !taken.is_new && self.is_asked && is_under_way;
+        if is_owed && self.owed.len() >= MAX_OWED {
+            return false;
         }
-        let Some(replay) = self.replay(&taken) else { return };
+        self.is_asked = true;
+        // Otherwise its turn follows.
+        if taken.is_new || !unread.iter().any(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
+            self.continue_turn(&taken, !unread.is_empty(), out);
+        }
+        if is_owed {
+            self.owed.push(taken);
+        }
+        true
+    }
+
+    /// Whether the client acts next: the turn has ended, or waits for a decision.
+    fn is_at_rest(&self) -> bool {
+        self.projection.is_closed() || self.projection.waits_for_person()
+    }
+
+    /// Writes what a client lacks of the last turn, and its end if nothing more comes.
+    fn continue_turn(&mut self, taken: &LiveTaken, has_unread: bool, out: &mut Vec<Out>) {
+        let Some(replay) = self.replay(taken, has_unread) else { return };
         let is_open = !replay.projection.is_closed();
         if is_open && self.is_begun && replay.missed.is_empty() {
             // The response goes on by itself.
@@ -311,7 +354,7 @@ impl LiveStream {
         out.extend(missed);
         out.extend(asked_again(&taken.plan));
         // A turn that a newer message has superseded never ended on the wire.
-        match (is_open || !unread.is_empty(), end.is_empty()) {
+        match (is_open || has_unread, end.is_empty()) {
             (true, _) => {}
             (false, false) => out.extend(end),
             (false, true) => {
@@ -323,7 +366,7 @@ impl LiveStream {
     }
 
     /// What the client lacks of what was sent of the last turn.
-    fn replay(&self, taken: &LiveTaken) -> Option<Replay> {
+    fn replay(&self, taken: &LiveTaken, has_unread: bool) -> Option<Replay> {
         let (plan, turn) = (&taken.plan, self.turn?);
         let mut facts = self.reader.after(turn);
         facts.truncate(usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX));
@@ -341,8 +384,7 @@ impl LiveStream {
         let mut missed = written[known..].to_vec();
         missed.retain(|written| !is_start(written) && !plan.client_has(written));
         drop_empty_steps(&mut missed);
-        let is_up_to_date = self.reader.after(self.position).is_empty();
-        if missed.is_empty() && !taken.is_new && is_up_to_date && projection.waits_for_person() {
+        if missed.is_empty() && !taken.is_new && !has_unread && projection.waits_for_person() {
             // The client has everything, and is asked the same again: its response has to end somewhere.
             let question = written.iter().rposition(is_call_start).unwrap_or(written.len());
             missed = written.split_off(question);
@@ -353,7 +395,7 @@ impl LiveStream {
     /// Waits for output and appends all that is ready. Cancel-safe.
     pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
         loop {
-            let Some(facts) = self.reader.next(self.position).await else { return Next::Gone };
+            let Some(facts) = self.reader.next(self.position).await else { return self.reader.end() };
             if !self.reader.has_room() {
                 return Next::Gone;
             }
@@ -377,10 +419,24 @@ impl LiveStream {
                 }
             }
             self.is_begun = out.iter().any(is_start) || self.is_begun && !self.projection.is_closed();
+            if self.is_at_rest() && self.reader.after(self.position).is_empty() {
+                self.pay(out);
+            }
             if !out.is_empty() {
                 return Next::More;
             }
         }
+    }
+}
+
+impl LiveStream {
+    /// Writes the responses to the requests that came again, as if they came now: the one under way has come to rest.
+    fn pay(&mut self, out: &mut Vec<Out>) {
+        self.is_asked = false;
+        for taken in std::mem::take(&mut self.owed) {
+            self.continue_turn(&taken, false, out);
+        }
+        self.is_begun &= !self.projection.is_closed();
     }
 }
 

@@ -17,6 +17,7 @@ use holdpoint_protocol::{
 
 use super::{
     Out, Projection, View,
+    audience::Audience,
     calls::{Call, Past, TurnCalls, Waits},
     chunks::{self, Blocks, Meter},
     text::Text,
@@ -55,6 +56,7 @@ struct Turn {
     held: Vec<ToolCallId>,
     has_question_in_step: bool,
     has_request_in_segment: bool,
+    audience: Audience,
 }
 
 impl AdkSse {
@@ -110,6 +112,12 @@ impl Projection for AdkSse {
         self.turn.as_ref().is_some_and(|turn| !turn.is_one_by_one())
     }
 
+    fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
+        if let Some(turn) = &mut self.turn {
+            Arc::make_mut(&mut turn.past).set_over(over);
+        }
+    }
+
     fn fresh(&self) -> Box<dyn Projection> {
         Box::new(Self::new(self.view))
     }
@@ -131,13 +139,14 @@ impl Turn {
             held: Vec::new(),
             has_question_in_step: false,
             has_request_in_segment: false,
+            audience: Audience::Request,
         }
     }
 
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         match fact {
             Fact::StepStarted => {
-                self.open(out);
+                self.open(fact, out);
                 self.text.next_step(out);
                 self.has_question_in_step = false;
             }
@@ -157,7 +166,7 @@ impl Turn {
             Fact::Called { call, by, .. } => {
                 self.text.called(call);
                 // A tool waits for the answer to its prompt, so the prompt is not held back.
-                if self.rounds == 0 && !self.is_one_by_one() || by.tool().is_some() {
+                if self.rounds == 0 && !self.is_one_by_one() && !self.waits_for_hold() || by.tool().is_some() {
                     self.show(call, out);
                 }
             }
@@ -195,11 +204,11 @@ impl Turn {
                 if is_edited && self.shown.contains_key(call) && self.past.edited(call).is_none() {
                     self.stale.insert(call.clone());
                 }
-                self.open(out);
+                self.open(fact, out);
             }
             Fact::Started { call, .. } => self.started(call, out),
             Fact::Settled { call, .. } => {
-                self.open(out);
+                self.open(fact, out);
                 self.settle(call, out);
                 self.end_if_waiting(out);
             }
@@ -210,7 +219,10 @@ impl Turn {
             Fact::ModelDelayed { message, seconds } if self.is_open => {
                 out.push(Out::one(chunks::delayed(message, *seconds)));
             }
-            Fact::TurnEnded { end, .. } => self.end(end, out),
+            Fact::TurnEnded { end, .. } => {
+                self.open(fact, out);
+                self.end(end, out);
+            }
             _ => {}
         }
     }
@@ -250,7 +262,8 @@ impl Turn {
     }
 
     /// Opens a segment, with the first fact after the last segment was closed.
-    fn open(&mut self, out: &mut Vec<Out>) {
+    fn open(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+        self.audience = self.audience.with(fact, self.is_open);
         if !self.is_open {
             self.is_open = true;
             self.segments += 1;
@@ -276,7 +289,9 @@ impl Turn {
         if self.shown.insert(id.clone(), self.segments).is_none() {
             out.push(Out::one(chunks::input_start(id, &call.name)));
             let edited = self.past.edited(id);
-            out.push(Out::one(match (self.past.is_settled(id) && !call.is_invalid, edited) {
+            // A call that is shown together with its outcome is not to run any more.
+            let is_past = self.past.is_settled(id) || call.runs_when_shown() && call.settled.is_some();
+            out.push(Out::one(match (is_past && !call.is_invalid, edited) {
                 (true, _) => chunks::input_delta(id, edited.unwrap_or(&call.input)),
                 (false, Some(edited)) => chunks::input_available(id, &call.name, edited),
                 (false, None) => chunks::input(id, call),
@@ -290,7 +305,8 @@ impl Turn {
         if self.rounds == 0 || self.is_one_by_one() || is_frontend {
             self.show(id, out);
         }
-        let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
+        let is_over = self.past.is_over(id);
+        let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser && !is_over) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment && !self.past.is_decided(id) {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
@@ -309,6 +325,12 @@ impl Turn {
         if self.rounds == 0 && self.unsettled_in_step().next().is_none() {
             self.release_outcomes(out);
         }
+    }
+
+    /// Whether a call of the step is shown only when the step is complete, and those after it with it.
+    fn waits_for_hold(&self) -> bool {
+        let unshown = self.calls.made_in_step().iter().filter(|id| !self.shown.contains_key(*id));
+        unshown.filter_map(|id| self.calls.get(id)).any(Call::runs_when_shown)
     }
 
     /// Whether another call of the step keeps its outcomes back: one that the client answers in another request.
@@ -342,7 +364,7 @@ impl Turn {
         if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
         }
-        if !self.has_request_in_segment && !waits.contains(&Waits::Person) {
+        if !self.has_request_in_segment && !waits.contains(&Waits::Person) && self.audience.is_there() {
             self.release_complete_steps(out);
         }
         let for_browser = !self.has_request_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
@@ -377,7 +399,6 @@ impl Turn {
     }
 
     fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
-        self.open(out);
         if self.rounds > 1 && !self.has_request_in_segment {
             self.text.release(out);
         }

@@ -183,7 +183,8 @@ impl Turn {
                 if let (Some(wire), Some(made)) = (self.wire.get_mut(call), self.calls.get(call)) {
                     wire.is_gated = made.is_gated;
                 }
-                if self.calls.order == CallOrder::Together {
+                let runs_when_shown = self.calls.get(call).is_some_and(Call::runs_when_shown);
+                if self.calls.order == CallOrder::Together && !runs_when_shown {
                     self.show(call, out);
                 }
             }
@@ -304,7 +305,8 @@ impl Turn {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         (wire.shown, wire.segment) = (Shown::Input, self.segment);
         let input = self.past.edited(id).unwrap_or(&call.input);
-        match self.past.is_settled(id) || wire.is_gated {
+        let is_past = self.past.is_settled(id) || call.runs_when_shown() && call.settled.is_some();
+        match is_past || wire.is_gated {
             false => out.push(Out::one(chunks::input_available(id, &call.name, input))),
             true if !wire.has_deltas => out.push(deltas(id, (&*input.to_string()).into())),
             true => {}

@@ -169,6 +169,11 @@ impl Call {
         self.is_resubmit || self.needs_approval && self.decision.is_none()
     }
 
+    /// Whether the browser runs it as soon as it is shown. It is shown once it is a hold, so that the result has a place.
+    pub(super) fn runs_when_shown(&self) -> bool {
+        self.execution == Execution::Frontend && !self.needs_approval && self.by.tool().is_none()
+    }
+
     /// Whether it was asked about, started or settled. With [`CallOrder::OneByOne`], no client sees the call before
     /// that.
     pub(super) fn has_begun(&self) -> bool {
@@ -319,7 +324,7 @@ impl TurnCalls {
     pub(super) fn waits(&self, calls: &[ToolCallId], past: &Past) -> impl Iterator<Item = Waits> {
         calls.iter().filter_map(|id| match self.calls.get(id)?.waits() {
             Waits::Person if past.is_decided(id) || past.is_settled(id) => Some(Waits::Here),
-            Waits::Browser if past.is_settled(id) => Some(Waits::Here),
+            Waits::Browser if past.is_settled(id) || past.is_over(id) => Some(Waits::Here),
             waits => Some(waits),
         })
     }
@@ -377,12 +382,14 @@ impl TurnCalls {
 }
 
 /// Calls of a replay that are already settled or decided.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Past {
     settled: HashSet<ToolCallId>,
     decided: HashSet<ToolCallId>,
     /// The inputs that approvers have put in place of the model's.
     edited: HashMap<ToolCallId, Value>,
+    /// The calls whose end follows in the same segment, whoever has their beginning.
+    over: HashSet<ToolCallId>,
 }
 
 impl Past {
@@ -404,6 +411,16 @@ impl Past {
             }
         }
         past
+    }
+
+    /// The segment that comes shows the end of these calls.
+    pub(super) fn set_over(&mut self, over: HashSet<ToolCallId>) {
+        self.over = over;
+    }
+
+    /// The segment does not end before the call does, and the client has nothing to run.
+    pub(super) fn is_over(&self, call: &ToolCallId) -> bool {
+        self.over.contains(call)
     }
 
     /// Takes a call out of it: the client has its beginning.

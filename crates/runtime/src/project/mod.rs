@@ -7,10 +7,12 @@
 mod adk_live;
 mod adk_sse;
 mod ai_sdk;
+mod audience;
 mod calls;
 mod chunks;
 mod client_has;
 mod conversation;
+mod earlier;
 mod history;
 mod holds;
 mod response;
@@ -20,17 +22,23 @@ mod tests;
 mod text;
 mod written;
 
+use std::collections::HashSet;
+
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
 pub use calls::Past;
 pub use conversation::{Conversation, Passage, conversation};
+pub(crate) use earlier::asked_again;
+pub use earlier::earlier;
 pub use history::history;
-use holdpoint_protocol::chunk::{Chunk, Chunks};
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks},
+    ids::ToolCallId,
+};
 pub(crate) use holds::{Asked, asked};
 pub use holds::{Listed, holds};
-pub(crate) use response::asked_again;
-pub use response::{Response, Resume, earlier};
+pub use response::{Response, Resume};
 pub(crate) use step_shown::StepShown;
 pub(crate) use written::{is_call_start, is_end, is_start, is_step};
 
@@ -73,6 +81,11 @@ pub trait Projection: Send {
     /// if the client shows the same because it has sent it itself.
     fn holds_outcomes(&self) -> bool {
         false
+    }
+
+    /// Prepares for the segment of a response, which comes after these calls were settled and shows their end.
+    fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
+        let _ = over;
     }
 
     /// A projection with the same settings that has seen nothing.

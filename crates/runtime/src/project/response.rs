@@ -6,18 +6,17 @@ use std::{
 };
 
 use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep, ToolOutputDenied},
+    chunk::{Chunk, Chunks},
     ids::ToolCallId,
 };
 
 use super::{
-    AiSdk, Out, Past, Profile, Projection, StepShown, View, chunks,
+    AiSdk, Out, Past, Projection, StepShown, View, chunks,
     written::{is_step, settled_call},
 };
 use crate::{
     fact::{Fact, Outcome},
-    model::Usage,
-    turn::{ChatState, ClientHas, Earlier, PlannedTurn, ResponsePlan},
+    turn::{ChatState, ClientHas, PlannedTurn, ResponsePlan},
 };
 
 /// What a resumed response shows.
@@ -41,6 +40,10 @@ pub struct Response {
     has_started: bool,
     /// Set until the projection knows what of the facts is past.
     must_set_past: bool,
+    /// The position of the first fact of the segment that this response shows, until the projection knows of it.
+    segment_at: Option<u64>,
+    /// The calls whose outcome is among the known facts that it shows.
+    over: HashSet<ToolCallId>,
     /// A `finish` that was withheld because more facts followed.
     last_finish: Option<Chunks>,
     /// The segment so far, for a replay.
@@ -52,6 +55,8 @@ pub struct Response {
     asked: HashSet<ToolCallId>,
     /// The calls that are decided or settled.
     answered: HashSet<ToolCallId>,
+    /// The calls that are settled.
+    settled: HashSet<ToolCallId>,
     /// The calls that have started.
     started: HashSet<ToolCallId>,
     /// The calls whose input an approver has changed.
@@ -64,6 +69,7 @@ pub struct Response {
 impl Response {
     /// Follows a chat that has `known` facts.
     pub fn new(projection: Box<dyn Projection>, plan: ResponsePlan, known: u64) -> Self {
+        let plan_from = plan.from;
         Self {
             projection,
             plan,
@@ -72,11 +78,14 @@ impl Response {
             has_joined: false,
             has_started: false,
             must_set_past: true,
+            segment_at: Some(plan_from),
+            over: HashSet::new(),
             last_finish: None,
             segment: Vec::new(),
             sent: HashMap::new(),
             asked: HashSet::new(),
             answered: HashSet::new(),
+            settled: HashSet::new(),
             started: HashSet::new(),
             edited: HashSet::new(),
             step: StepShown::default(),
@@ -191,6 +200,9 @@ impl Response {
         let facts = facts.into_iter();
         self.prepare(facts.clone());
         for fact in facts {
+            if self.segment_at.is_some_and(|at| self.position >= at) {
+                self.begin_segment();
+            }
             let is_first = self.position >= self.plan.from;
             self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);
             self.position += 1;
@@ -254,7 +266,23 @@ impl Response {
         let facts = facts.take(known);
         let from = usize::try_from(self.plan.from.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let shown = if self.plan.is_replay { self.segment_start(facts.clone(), from) } else { from };
-        self.projection.set_past(Past::of(facts.skip(shown)));
+        self.segment_at = Some(self.position.saturating_add(shown as u64));
+        let shown = facts.skip(shown);
+        self.over = shown
+            .clone()
+            .filter_map(|fact| match fact {
+                Fact::Settled { call, .. } => Some(call.clone()),
+                _ => None,
+            })
+            .collect();
+        self.projection.set_past(Past::of(shown));
+    }
+
+    /// Prepares the projection for the segment.
+    fn begin_segment(&mut self) {
+        if self.segment_at.take().is_some() {
+            self.projection.begin_segment(std::mem::take(&mut self.over));
+        }
     }
 
     /// The index of the first fact of the segment that has the fact at this index.
@@ -329,12 +357,15 @@ impl Response {
     /// Writes `start`, once, and the outcomes that the client lacks.
     fn begin(&mut self, out: &mut Vec<Chunks>) {
         if !std::mem::replace(&mut self.has_started, true) {
+            self.begin_segment();
             out.extend(self.projection.start().map(Chunks::One));
             for id in &self.plan.unsettled {
                 let mut missed = self.sent.remove(id).unwrap_or_default();
-                // A client that has run the call knows that it was to run.
+                // A client that has run the call knows that it was to run. And a call that is settled is not to run any
+                // more, although its outcome is held back.
+                let is_settled = self.settled.contains(id) && !missed.iter().any(|chunk| settled_call(chunk).is_some());
                 let has_run = self.plan.level(id) >= Some(ClientHas::Run);
-                missed.retain(|chunk| !(has_run && matches!(chunk, Chunk::ToolInputAvailable(_))));
+                missed.retain(|chunk| !((has_run || is_settled) && matches!(chunk, Chunk::ToolInputAvailable(_))));
                 out.extend(missed.into_iter().map(|chunk| self.overruled(Chunks::One(chunk))));
             }
         }
@@ -363,7 +394,10 @@ impl Response {
     /// Notes what a fact means for what the client lacks.
     fn note(&mut self, fact: &Fact) {
         match fact {
-            Fact::Settled { call, .. } => drop(self.answered.insert(call.clone())),
+            Fact::Settled { call, .. } => {
+                self.answered.insert(call.clone());
+                self.settled.insert(call.clone());
+            }
             Fact::Started { call, .. } => drop(self.started.insert(call.clone())),
             Fact::Decided { call, verdict, .. } => {
                 self.answered.insert(call.clone());
@@ -405,28 +439,4 @@ impl Response {
             self.segment.push(written);
         }
     }
-}
-
-/// The approval requests that the client has answered without effect, once more.
-pub(crate) fn asked_again(plan: &ResponsePlan) -> impl Iterator<Item = Out> {
-    plan.still_asked.iter().map(|(id, approval)| Out::one(chunks::approval_request(id, approval)))
-}
-
-/// The whole response about an earlier turn: the outcomes of the calls that are still open for the client.
-pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: &str) -> Vec<Chunks> {
-    let mut chunks = vec![chunks::start(&earlier.message)];
-    for (id, outcome) in &earlier.outcomes {
-        let is_denied = matches!(outcome, Outcome::Denied { .. });
-        let overruled = plan.overruled.iter().find(|(overruled, _)| overruled == id);
-        chunks.push(match (profile, overruled) {
-            (Profile::AiSdk, None) if is_denied => ToolOutputDenied { tool_call_id: id.clone() }.into(),
-            (_, Some((_, text))) if is_denied => chunks::outcome(id, &Outcome::Error(text.clone())),
-            _ => chunks::outcome(id, outcome),
-        });
-    }
-    if profile == Profile::AiSdk {
-        chunks.extend([StartStep {}.into(), FinishStep {}.into()]);
-    }
-    chunks.push(chunks::finish(FinishReason::Stop, chunks::usage_metadata(Usage::default(), Usage::default(), model)));
-    chunks.into_iter().map(Chunks::One).collect()
 }

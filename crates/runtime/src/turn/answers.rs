@@ -17,16 +17,22 @@ use crate::{
     value::{admit_input, admit_integers, admit_sized},
 };
 
-/// Takes an answer and advances the turn.
-pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Identity, env: &mut Env<'_>) -> Answered {
-    let answered = take(draft, answer, by, env);
-    if matches!(answered, Answered::Taken | Answered::TooLate(Cause::Expired)) {
-        calls::advance(draft, env);
+/// The order in which the answers of one request are taken, so that nothing seems to wait for a browser in between: results of
+/// running calls, decisions, and results of calls that these decisions release.
+pub(super) fn order(draft: &Draft<'_>, answer: &Answer) -> u8 {
+    match answer {
+        Answer::Approval { .. } => 1,
+        Answer::Result { tool_call_id: id, .. } => {
+            if draft.call(id).is_some_and(|call| call.stage == Stage::Asked) {
+                2
+            } else {
+                0
+            }
+        }
     }
-    answered
 }
 
-/// Takes an answer without advancing the turn.
+/// Takes an answer. What follows from it is up to the caller, who may take others before: [`calls::advance`].
 pub(super) fn take(draft: &mut Draft<'_>, answer: Answer, by: &Identity, env: &mut Env<'_>) -> Answered {
     match answer {
         Answer::Approval { approval_id, approved, reason } => {
@@ -136,10 +142,22 @@ fn take_decision(
     if let Some((grant, terms)) = grant.clone() {
         draft.push(Fact::Granted { call: id.clone(), grant, terms, by, at });
     }
-    if !env.is_elsewhere {
-        calls::carry_out(draft, &id, verdict, reason, env);
-    }
     grant.map_or(Answered::Taken, |(grant, _)| Answered::Remembered(grant))
+}
+
+/// Does what was decided about the calls of the step: here, on another node, or before the log was cut off.
+pub(super) fn carry_out(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    for id in draft.state.turn.as_ref().map(|turn| turn.calls.clone()).unwrap_or_default() {
+        let asked = draft.call(&id).filter(|call| call.stage == Stage::Asked);
+        let Some(decided) = asked.and_then(|call| call.request.as_ref()?.decision.clone()) else { continue };
+        match decided.verdict {
+            Verdict::Approve { .. } => calls::start(draft, &id, env),
+            Verdict::Deny => {
+                calls::settle(draft, &id, Outcome::Denied { reason: decided.reason }, Cause::Decision, env);
+            }
+            Verdict::Answer { output } => calls::settle(draft, &id, Outcome::Output(output), Cause::Decision, env),
+        }
+    }
 }
 
 /// Checks that a decision may be made of this call: an edited input is checked like the model's own.
@@ -187,8 +205,10 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
     }
     match &call.stage {
         Stage::Made => Answered::Unknown,
-        Stage::Asked => Answered::NeedsApproval,
-        Stage::Running { .. } => {
+        Stage::Asked if !call.is_decided() => Answered::NeedsApproval,
+        Stage::Asked if !is_to_run(call) => Answered::Contradicts,
+        // Approved, and not released yet: the result came in the same request.
+        Stage::Asked | Stage::Running { .. } => {
             let outcome = outcome(id, call, result);
             if let Outcome::Output(output) = &outcome
                 && let Err(error) = admit_sized(output)
@@ -217,6 +237,12 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
         Stage::Settled { cause: Cause::Decision | Cause::Ran | Cause::Refused, .. } => Answered::Contradicts,
         Stage::Settled { cause, .. } => Answered::TooLate(*cause),
     }
+}
+
+/// Whether a person has decided that the call runs.
+fn is_to_run(call: &Call) -> bool {
+    let decision = call.request.as_ref().and_then(|request| request.decision.as_ref());
+    decision.is_some_and(|decided| matches!(decided.verdict, Verdict::Approve { .. }))
 }
 
 /// Checks the answer to a prompt. What is recorded as accepted is what the tool gets.

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
+use holdpoint_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 
 use super::{
-    ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, budget,
+    ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, answers, budget,
     cut_off::{interrupted, is_repeatable, may_have_run},
     grants,
     open_turn::StopRequest,
@@ -93,15 +93,11 @@ fn open_turn(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
 fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let is_here = |turn: &&super::Turn| turn.phase == Phase::Calls && !env.is_elsewhere;
     let Some(turn) = draft.state.turn.as_ref().filter(is_here) else { return };
-    let order = turn.order;
-    for id in turn.calls.clone() {
-        let call = draft.call(&id);
-        let decision = call.and_then(|call| call.request.as_ref()?.decision.clone());
-        match (call.map(|call| &call.stage), decision) {
-            (Some(Stage::Made), _) => ask_or_start(draft, &id, env),
-            // Decided, but not acted on: on another node, or the log was cut off in between.
-            (Some(Stage::Asked), Some(decided)) => carry_out(draft, &id, decided.verdict, decided.reason, env),
-            _ => {}
+    let (order, calls) = (turn.order, turn.calls.clone());
+    answers::carry_out(draft, env);
+    for id in calls {
+        if draft.call(&id).is_some_and(|call| call.stage == Stage::Made) {
+            ask_or_start(draft, &id, env);
         }
         if order == CallOrder::OneByOne && draft.call(&id).is_some_and(|call| !call.is_settled()) {
             return;
@@ -135,21 +131,6 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let expires = tool.spec.expires_after().map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires, approvers });
-}
-
-/// Does what a decision says.
-pub(super) fn carry_out(
-    draft: &mut Draft<'_>,
-    id: &ToolCallId,
-    verdict: Verdict,
-    reason: Option<String>,
-    env: &mut Env<'_>,
-) {
-    match verdict {
-        Verdict::Approve { .. } => start(draft, id, env),
-        Verdict::Deny => settle(draft, id, Outcome::Denied { reason }, Cause::Decision, env),
-        Verdict::Answer { output } => settle(draft, id, Outcome::Output(output), Cause::Decision, env),
-    }
 }
 
 /// Starts a call. A started call is never started a second time, except by recovery if it is idempotent.

@@ -66,7 +66,9 @@ fn say(
             draft.push(Fact::Context { messages });
         }
     }
-    let answers: Vec<Answer> = message::answers(&request.messages).into_iter().filter(|a| is_news(draft, a)).collect();
+    let mut answers: Vec<Answer> =
+        message::answers(&request.messages).into_iter().filter(|answer| is_news(draft, answer)).collect();
+    answers.sort_by_key(|answer| answers::order(draft, answer));
     admit_answers(draft, &answers)?;
     // `messageId` names the edited message: this one, or the one it replaces if this one has no id.
     let edited = |id: &MessageId| draft.state.message(id).filter(|(role, _)| *role == Role::User);
@@ -96,6 +98,7 @@ fn say(
             released.extend(call_of(draft, &answer).cloned());
             answers::take(draft, answer, by, env);
         }
+        answers::carry_out(draft, env);
         released.retain(|id| draft.call(id).is_some_and(Call::runs_here));
         calls::supersede_calls(draft, &released, env);
         calls::resume_if_idle(draft, env);
@@ -165,25 +168,29 @@ fn answer(
     let news = message::answers(&request.messages).into_iter().filter(|answer| is_news(draft, answer));
     admit_answers(draft, &news.collect::<Vec<_>>())?;
     let from = draft.state.len;
-    for answer in earlier.flat_map(|(_, message)| message.answers()) {
-        answers::answer(draft, answer, by, env);
-    }
-    let answers = last.answers();
-    let about: Vec<ToolCallId> = answers.iter().filter_map(|answer| call_of(draft, answer).cloned()).collect();
-    let latest = answers.iter().filter_map(|answer| position(draft, answer)).max();
-    let overruled = answers.iter().filter_map(|answer| overruled(draft, answer)).collect();
+    let earlier = earlier.flat_map(|(_, message)| message.answers()).map(|answer| (answer, false));
+    let mut answers: Vec<(Answer, bool)> =
+        earlier.chain(last.answers().into_iter().map(|answer| (answer, true))).collect();
+    answers.sort_by_key(|(answer, _)| answers::order(draft, answer));
+    let own = || answers.iter().filter(|(_, is_last)| *is_last).map(|(answer, _)| answer);
+    let about: Vec<ToolCallId> = own().filter_map(|answer| call_of(draft, answer).cloned()).collect();
+    let latest = own().filter_map(|answer| position(draft, answer)).max();
+    let overruled = own().filter_map(|answer| overruled(draft, answer)).collect();
     let (mut known, mut strange) = (0, 0);
     // The client shows these calls in a state that is not the real one, so it gets their outcomes.
     let mut unsettled: Vec<ToolCallId> = Vec::new();
     // The results that this request brings. They are confirmed.
     let mut taken_results: Vec<ToolCallId> = Vec::new();
-    for answer in answers {
+    for (answer, is_last) in answers {
         let call = call_of(draft, &answer).cloned();
         let is_approval = matches!(answer, Answer::Approval { .. });
         // An approval in a part with an outcome is history. Whether the outcome is the real one is up to the result.
         let is_past = is_approval && call.as_ref().is_some_and(|id| shows_outcome(last, id));
         let is_copy = is_past || answers::is_copy(draft, &answer);
-        let taken = answers::answer(draft, answer, by, env);
+        let taken = answers::take(draft, answer, by, env);
+        if !is_last {
+            continue;
+        }
         match taken {
             Answered::Contradicts | Answered::TooLate(_) if !is_copy => unsettled.extend(call),
             Answered::Taken => taken_results.extend(call),
@@ -196,7 +203,7 @@ fn answer(
             _ => known += 1,
         }
     }
-    calls::resume_if_idle(draft, env);
+    calls::advance(draft, env);
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
     // No response was open when these were settled.
     unsettled.extend(unaware(draft, last).map(|tool| tool.tool_call_id.clone()));

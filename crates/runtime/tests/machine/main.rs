@@ -19,7 +19,7 @@ use holdpoint_protocol::{
     request::Verdict,
 };
 use holdpoint_runtime::{
-    driver::gone_chunks,
+    driver::{GONE, gone_chunks},
     grants::{Coverage, GrantTerms, JsonDigest},
     internals::{
         fact::{CallOrder, Caller, Fact, Outcome},
@@ -324,7 +324,7 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
     }
     if response.is_cut_off() {
         // A part of an abandoned step was shown. A transport ends such a response like that of a chat that has moved.
-        written.extend(gone_chunks(true).into_iter().flatten().map(Chunks::One));
+        written.extend(gone_chunks(GONE, true).into_iter().flatten().map(Chunks::One));
     }
     let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
     let mut lines = Vec::new();
@@ -367,7 +367,7 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
                 flow = response.take([&**fact], &mut written);
             }
             if response.is_cut_off() {
-                written.extend(gone_chunks(true).into_iter().flatten().map(Chunks::One));
+                written.extend(gone_chunks(GONE, true).into_iter().flatten().map(Chunks::One));
             }
         }
         let mut chunks = Vec::new();

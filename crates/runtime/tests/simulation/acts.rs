@@ -278,7 +278,7 @@ impl Client {
         if let Ok(taken) = runtime.submit_live(&me(), &self.chat, request, view).await {
             self.must_have_said(message);
             let mut written = Vec::new();
-            live.respond(taken, &mut written);
+            let _ = live.respond(taken, &mut written);
             write_live(&self.world, number, written);
         }
     }

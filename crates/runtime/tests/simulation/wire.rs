@@ -8,7 +8,7 @@ use holdpoint_protocol::{
     ids::ChatId,
 };
 use holdpoint_runtime::{
-    driver::{LiveStream, Next, ResponseStream, gone_chunks},
+    driver::{LiveStream, Next, ResponseStream, gone_chunks, gone_message},
     internals::project::{self, Out, View},
 };
 use serde_json::{Value, json};
@@ -157,9 +157,9 @@ pub(crate) async fn read(world: Arc<World>, number: usize, mut response: Respons
     loop {
         let mut chunks = Vec::new();
         let next = response.read(&mut chunks).await;
-        if next == Next::Gone {
+        if let Some(message) = gone_message(next) {
             // As the server does it.
-            match gone_chunks(!chunks.is_empty() || !world.responses.is_empty(number)) {
+            match gone_chunks(message, !chunks.is_empty() || !world.responses.is_empty(number)) {
                 Some(last) => chunks.extend(last.map(Chunks::One)),
                 None => return world.responses.end(number, End::Broken),
             }
@@ -188,7 +188,7 @@ pub(crate) async fn read_live(world: &World, number: usize, live: &mut LiveStrea
         let mut written = Vec::new();
         let next = live.next(&mut written).await;
         write_live(world, number, written);
-        if next == Next::Gone {
+        if matches!(next, Next::Gone | Next::Deleted) {
             return world.responses.end(number, End::Cut);
         }
     }

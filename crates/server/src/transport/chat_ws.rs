@@ -14,7 +14,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     Identity,
-    driver::{Channel, GONE, Next, ResponseStream, gone_chunks},
+    driver::{Channel, Next, ResponseStream, gone_chunks, gone_message},
     internals::project::{Profile, Resume, View},
 };
 use serde::Deserialize;
@@ -160,12 +160,12 @@ impl Connection {
         let NextChunks { mut open, chunks, next } = next_chunks;
         let mut ready: Vec<Chunk> = Vec::new();
         chunks.into_iter().for_each(|chunks| chunks.for_each(|chunk| ready.push(chunk)));
-        if next == Next::Gone {
-            match gone_chunks(open.sequence > 0 || !ready.is_empty()) {
+        if let Some(message) = gone_message(next) {
+            match gone_chunks(message, open.sequence > 0 || !ready.is_empty()) {
                 Some(chunks) => ready.extend(chunks),
                 None => {
                     self.active.retain(|(request, _)| *request != open.request);
-                    return self.fail(open.request, GONE.to_owned()).await;
+                    return self.fail(open.request, message.to_owned()).await;
                 }
             }
         }

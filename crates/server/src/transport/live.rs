@@ -9,10 +9,11 @@ use axum::{
 use futures::FutureExt;
 use holdpoint_protocol::{
     chunk::{Chunk, Data, Error},
-    ids::ChatId,
+    ids::{ChatId, ToolCallId},
     json::Payload,
     live::{LiveFrame, Pong, ToolResult},
-    request::{AckStatus, ChatRequest, MAX_REASON_BYTES},
+    message::{ClientMessage, Part, Role, ToolFields, ToolPart, ToolState},
+    request::{AckStatus, ChatRequest, MAX_REASON_BYTES, Trigger},
     sse,
 };
 use holdpoint_runtime::{
@@ -194,6 +195,7 @@ impl Connection {
         self.socket.flush().await?;
         match next {
             Next::Gone => Err(self.socket.close(1012, "this chat has moved: connect again").await),
+            Next::Deleted => Err(self.socket.close(1008, "this chat was deleted").await),
             Next::More | Next::End => Ok(()),
         }
     }
@@ -298,8 +300,10 @@ impl Connection {
         match runtime.submit_live(&self.identity, &chat, request, self.view).await {
             Ok(taken) => {
                 let mut written = Vec::new();
-                if let Some(live) = &mut self.live {
-                    live.respond(taken, &mut written);
+                if let Some(live) = &mut self.live
+                    && !live.respond(taken, &mut written)
+                {
+                    return self.bad("this request is being answered: wait for the response").await;
                 }
                 self.write(Next::More, &mut written).await
             }
@@ -311,10 +315,11 @@ impl Connection {
         let ToolResult { tool_call_id, result, error_text } = result;
         let status = if error_text.is_some() { AckStatus::Failed } else { AckStatus::Success };
         let result = FrontendResult { status, output: result, error_text, ack: None };
+        let in_message = in_message(tool_call_id.clone(), &result);
         match self.server.inner.runtime.result(self.identity.subject(), tool_call_id, result).await {
             Ok(Answered::Taken | Answered::Again | Answered::NotAwaited) => Ok(()),
-            Ok(Answered::Contradicts) => self.error("another result for this call was taken before").await,
-            Ok(Answered::TooLate(_)) => self.error("this call is settled already: the result came too late").await,
+            // The client shows its own result, and gets what is in force and what followed.
+            Ok(Answered::Contradicts | Answered::TooLate(_)) => self.message(in_message).await,
             Ok(Answered::InvalidValue(error)) => self.error(&format!("the result can't be used: {error}")).await,
             Ok(Answered::UnfitAnswer { text, .. }) => {
                 self.error(&format!("the result does not answer the prompt: {text}")).await
@@ -334,6 +339,16 @@ impl Connection {
             Err(error) => self.error(&Failure::from(error).to_string()).await,
         }
     }
+}
+
+/// The same result in a message, which gets a response.
+fn in_message(tool_call_id: ToolCallId, result: &FrontendResult) -> ChatRequest {
+    let state = if result.error_text.is_some() { ToolState::OutputError } else { ToolState::OutputAvailable };
+    let (output, error_text) = (result.output.clone(), result.error_text.clone());
+    let fields = ToolFields { output, error_text, ..ToolFields::default() };
+    let part = ToolPart { name: "any".to_owned(), dynamic: true, tool_call_id, state, fields };
+    let message = ClientMessage { id: None, role: Role::User, metadata: None, parts: vec![Part::Tool(Box::new(part))] };
+    ChatRequest { id: None, messages: vec![message], trigger: Trigger::SubmitMessage, message_id: None }
 }
 
 async fn next(live: &mut Option<LiveStream>, out: &mut Vec<Out>) -> Next {

@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Identity,
     clock::Clock,
-    driver::{GONE, Next, ResponseStream, gone_chunks},
+    driver::{GONE, Next, ResponseStream, gone_chunks, gone_message},
 };
 
 use crate::{
@@ -114,10 +114,10 @@ impl TurnEvents {
         let next = self.response.read(&mut chunks).await;
         self.ready.extend(chunks);
         self.has_begun |= !self.ready.is_empty();
-        self.flow = match next {
-            Next::More => Flow::More,
-            Next::End => Flow::End,
-            Next::Gone => match gone_chunks(self.has_begun) {
+        self.flow = match gone_message(next) {
+            None if next == Next::More => Flow::More,
+            None => Flow::End,
+            Some(message) => match gone_chunks(message, self.has_begun) {
                 Some(chunks) => {
                     self.ready.extend(chunks.map(Chunks::One));
                     Flow::End

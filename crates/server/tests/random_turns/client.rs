@@ -234,6 +234,18 @@ impl Client {
 
     /// Judges an ended turn: every call has exactly one outcome, the one that is stored, and the text is whole.
     pub(crate) async fn judge(&self, world: &World, script: &Script) -> Result<(), Failure> {
+        let stored = self.judge_outcomes(world).await?;
+        if stored != script.calls() {
+            return Err(self.failure(format!("{stored} of {} calls are stored", script.calls())));
+        }
+        if self.text() != script.text() {
+            return Err(self.failure(format!("the text is {:?}, not {:?}", self.text(), script.text())));
+        }
+        Ok(())
+    }
+
+    /// Judges a turn that was stopped: the same, as far as it came.
+    pub(crate) async fn judge_outcomes(&self, world: &World) -> Result<usize, Failure> {
         self.check_rest()?;
         let (status, stored) = world.get(&format!("/api/chat/{}/messages", self.chat)).await;
         let last = stored.as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
@@ -243,8 +255,8 @@ impl Client {
             tools.map(|part| (call_of(&part), outcome(&part))).collect::<BTreeMap<_, _>>()
         };
         let (shown, stored) = (tools(&json!(self.messages.last())), tools(&last));
-        if stored.len() != script.calls() {
-            return Err(self.failure(format!("{status}: {} of {} calls are stored", stored.len(), script.calls())));
+        if stored.is_empty() {
+            return Err(self.failure(format!("{status}: no calls are stored")));
         }
         for (id, outcome) in &stored {
             let told = self.outcomes.get(id).copied().unwrap_or_default();
@@ -255,11 +267,13 @@ impl Client {
                 return Err(self.failure(format!("{id} is stored as {outcome}, and shown as {:?}", shown.get(id))));
             }
         }
-        if self.text() != script.text() {
-            return Err(self.failure(format!("the text is {:?}, not {:?}", self.text(), script.text())));
-        }
-        Ok(())
+        Ok(stored.len())
     }
+}
+
+/// The turn is stopped, from elsewhere. Returns whether it was.
+pub(crate) async fn stop_elsewhere(world: &World, chat: &str) -> bool {
+    (200..300).contains(&world.post(&format!("/api/chat/{chat}/stop"), &json!({})).await.0)
 }
 
 /// The state of a call that has ended. A denial is an error in the adk profile.

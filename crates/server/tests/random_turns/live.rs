@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungstenite::Message};
 
 use super::{
-    Failure, WAIT, World, chat_id,
-    client::{Answer, Client, Sends, call_of, decide_elsewhere},
+    Failure, STOPPED, WAIT, World, chat_id,
+    client::{Answer, Client, Sends, call_of, decide_elsewhere, stop_elsewhere},
     random::Random,
     script::{APPROVAL, BROWSER, Script, is_frontend, needs_approval},
 };
@@ -39,6 +39,7 @@ pub(crate) async fn play(world: &World, seed: u64) -> Result<(), Failure> {
     let checker = StreamChecker::new(Options { profile: Profile::AdkLive, progressive_text: false });
     let socket = connect(world, "").await;
     let mut line = Line { world, client, socket, checker, lines: 0, is_dropping, pings: 0, random };
+    let mut stops = Random::aside(seed);
     let first = line.client.clone();
     let mut last = first.clone();
     line.send().await?;
@@ -51,6 +52,9 @@ pub(crate) async fn play(world: &World, seed: u64) -> Result<(), Failure> {
         let Some(call) = line.client.calls(ToolState::ApprovalRequested).pop() else {
             return Err(line.client.failure("the client waits for nothing that could come"));
         };
+        if stops.chance(STOPPED) {
+            return line.answer_after_stop(&call).await;
+        }
         if line.random.chance(10) {
             line.reconnect("?id").await;
             line.client.begin_replay();
@@ -222,6 +226,27 @@ impl Line<'_> {
         }
     }
 
+    /// Somebody stops the turn, and this client, which drops what is pushed, answers all the same: it gets the outcomes,
+    /// every time.
+    async fn answer_after_stop(&mut self, call: &ToolPart) -> Result<(), Failure> {
+        self.client.note("-- stopped elsewhere");
+        if !stop_elsewhere(self.world, &self.client.chat).await {
+            return Err(self.client.failure("the turn can't be stopped"));
+        }
+        self.drain().await?;
+        let mut sent = self.client.clone();
+        self.decide(&mut sent, call);
+        for _ in 0..2 {
+            let trace = std::mem::take(&mut self.client.trace);
+            self.client = sent.clone();
+            self.client.trace = trace;
+            self.send().await?;
+            self.read().await?;
+            self.client.judge_outcomes(self.world).await?;
+        }
+        Ok(())
+    }
+
     /// Answers in a copy of the client: a decision, or an approval with the browser's result.
     fn decide(&mut self, client: &mut Client, call: &ToolPart) -> Answer {
         let answer = self.random.pick(&[Answer::Approve, Answer::Approve, Answer::Deny]);
@@ -249,6 +274,8 @@ impl Line<'_> {
 
     /// Sends a request again, from the state in which it was sent: what followed comes, every time.
     async fn again(&mut self, sent: &Client, script: &Script) -> Result<(), Failure> {
+        // An answer that was sent at the same time as another has a response of its own.
+        self.drain().await?;
         let mut copy = sent.clone();
         copy.trace.clone_from(&self.client.trace);
         copy.note("-- again");

@@ -1,7 +1,7 @@
 //! Random turns with random answers over both transports of the adk profile, against the real server.
 //!
 //! A turn has several steps, a step several calls of every kind. People approve, deny, answer late, twice, one by one or
-//! together; the inbox decides before them, or the deadline passes. What the client gets is judged by the rule checker,
+//! together; the inbox decides before them, the deadline passes, or the turn is stopped at a random place. What the client gets is judged by the rule checker,
 //! by "exactly one outcome a call", by the auto-send of the specification and our own, and by what the server has
 //! stored.
 //!
@@ -26,6 +26,8 @@ use support::{Setup, TestServer};
 const SEEDS: u64 = 500;
 /// How many servers play at the same time. Each has a clock of its own.
 const WORKERS: u64 = 4;
+/// In how many of a hundred places where a client acts the turn is stopped before it does.
+pub(crate) const STOPPED: u64 = 4;
 /// How long a client waits until it says that nothing comes.
 pub(crate) const WAIT: Duration = Duration::from_secs(15);
 /// How many failures are shown in full.

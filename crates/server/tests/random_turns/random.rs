@@ -8,6 +8,11 @@ impl Random {
         Self(seed.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
+    /// Other numbers, for a choice that leaves those of the seed as they are.
+    pub(crate) fn aside(seed: u64) -> Self {
+        Self::new(!seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

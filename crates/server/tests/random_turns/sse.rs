@@ -7,8 +7,8 @@ use holdpoint_protocol::{
 use serde_json::{Value, json};
 
 use super::{
-    Failure, WAIT, World, chat_id,
-    client::{Answer, Client, Sends, call_of, decide_elsewhere},
+    Failure, STOPPED, WAIT, World, chat_id,
+    client::{Answer, Client, Sends, call_of, decide_elsewhere, stop_elsewhere},
     random::Random,
     script::{APPROVAL, BROWSER, Script, is_frontend, needs_approval},
     support::Sse,
@@ -38,6 +38,7 @@ pub(crate) async fn play(world: &World, seed: u64) -> Result<(), Failure> {
     let is_one_by_one = random.chance(40);
     let (transcript, checker) = (Vec::new(), checker());
     let mut tab = Tab { world, client, transcript, checker, is_resubmit, random, runs: Vec::new() };
+    let mut stops = Random::aside(seed);
     tab.client.say(&script);
     tab.client.note(format!("-- resubmit {is_resubmit}, one by one {is_one_by_one}"));
     tab.send().await?;
@@ -46,6 +47,9 @@ pub(crate) async fn play(world: &World, seed: u64) -> Result<(), Failure> {
             tab.checker.finish();
             tab.check()?;
             return tab.client.judge(world, &script).await;
+        }
+        if stops.chance(STOPPED) {
+            return tab.answer_after_stop().await;
         }
         let before = tab.client.clone();
         tab.act(is_one_by_one).await?;
@@ -89,6 +93,32 @@ impl Tab<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Somebody stops the turn, and this client answers all the same: it gets the outcomes, every time.
+    async fn answer_after_stop(&mut self) -> Result<(), Failure> {
+        self.client.note("-- stopped elsewhere");
+        if !stop_elsewhere(self.world, &self.client.chat).await {
+            return Err(self.client.failure("the turn can't be stopped"));
+        }
+        for call in self.client.calls(ToolState::ApprovalRequested) {
+            let answer = self.random.pick(&[Answer::Approve, Answer::Deny]);
+            self.client.answer(&call.tool_call_id, answer);
+        }
+        let waits = self.client.calls(ToolState::InputAvailable).into_iter();
+        for call in waits.filter(|call| is_frontend(&call.name)) {
+            self.client.answer(&call.tool_call_id, Answer::Output);
+        }
+        let sent = self.client.clone();
+        self.send().await?;
+        self.client.judge_outcomes(self.world).await?;
+        let sent_at = self.transcript.iter().rposition(|line| line.starts_with("{\"request\"")).unwrap_or_default();
+        let before = self.transcript[..sent_at].to_vec();
+        (self.client, self.checker) = (sent, checker());
+        before.iter().for_each(|line| self.checker.feed(line.as_bytes()));
+        self.client.note("-- twice");
+        self.send().await?;
+        self.client.judge_outcomes(self.world).await.map(drop)
     }
 
     async fn decide(&mut self, call: &ToolPart) {

@@ -92,6 +92,25 @@ fn a_call_of_the_browser() {
     assert_eq!(adk_live(BROWSER), format!("start {called}"));
 }
 
+/// The browser runs it as soon as it is shown, so it is shown once its result can be taken: while the model still writes the
+/// step, it can't, and the step may be abandoned.
+#[test]
+fn a_call_of_the_browser_while_the_model_writes() {
+    let writing = "opened, said u1, turn, step, writing open, called open, text, words, block ended";
+    for shown in [ai_sdk(writing), adk_sse(writing), adk_live(writing)] {
+        assert!(!shown.contains("tool-input-available"), "{shown}");
+    }
+    let stored = format!("{writing}, step ended, started open");
+    for shown in [ai_sdk(&stored), adk_sse(&stored), adk_live(&stored)] {
+        assert_eq!(shown.matches("tool-input-available").count(), 1, "{shown}");
+    }
+    // Stopped before: it is not to run any more.
+    let stopped = format!("{writing}, step ended, expired open");
+    for shown in [ai_sdk(&stopped), adk_sse(&stopped)] {
+        assert!(!shown.contains("tool-input-available") && shown.contains("tool-output-error"), "{shown}");
+    }
+}
+
 /// A preliminary output is shown where the outcome would be: over SSE in the adk profile, not after an approval request.
 #[test]
 fn the_progress_of_a_call() {
@@ -131,15 +150,17 @@ fn an_abandoned_step() {
     const REST: &str = "abandoned, step, text, words, block ended, step ended, ended";
     let answer = "text-start … text-end";
     let call = format!("opened, said u1, turn, step, writing open, called open, text, words, {REST}");
-    let shown = "tool-input-start tool-input-available";
     assert_eq!(
         ai_sdk(&call),
         format!(
-            "start start-step {shown} text-start … text-end tool-input-error finish-step start-step {answer} finish-step finish |"
+            "start start-step tool-input-start text-start … text-end tool-input-error finish-step start-step {answer} finish-step finish |"
         )
     );
-    assert_eq!(adk_sse(&call), format!("start {shown} tool-input-error {answer} finish |"));
+    assert_eq!(adk_sse(&call), format!("start {answer} finish |"));
     assert_eq!(adk_live(&call), format!("start {answer} finish |"));
+    let server = call.replace(" open", " look");
+    let shown = "tool-input-start tool-input-available";
+    assert_eq!(adk_sse(&server), format!("start {shown} tool-input-error {answer} finish |"));
     let text = format!("opened, said u1, turn, step, text, words, {REST}");
     let progressive = View { is_progressive: true, ..View::default() };
     let both = format!("start {answer} {answer} finish |");
@@ -148,12 +169,8 @@ fn an_abandoned_step() {
     // Another node ends the turn, and has nothing of what this one could not write.
     let unwritten = "opened, said u1, turn, step, writing open, called open, writing look, text, words, ended";
     let closed = "text-start … text-end tool-input-error tool-input-error finish-step finish |";
-    let both = "tool-input-start tool-input-available tool-input-start";
-    assert_eq!(ai_sdk(unwritten), format!("start start-step {both} {closed}"));
-    assert_eq!(
-        adk_sse(unwritten),
-        format!("start tool-input-start tool-input-available tool-input-error {answer} finish |")
-    );
+    assert_eq!(ai_sdk(unwritten), format!("start start-step tool-input-start tool-input-start {closed}"));
+    assert_eq!(adk_sse(unwritten), format!("start {answer} finish |"));
     assert_eq!(adk_live(unwritten), format!("start {answer} finish |"));
     // It ends what this one has ended.
     let again = "opened, said u1, turn, step, text, words, block ended, block ended, ended";

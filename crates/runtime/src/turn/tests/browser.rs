@@ -45,3 +45,26 @@ fn an_approved_call_is_handed_to_the_browser() {
     let asked = "opened, said u1, turn, step, called locate, step ended, asked locate";
     assert_eq!(facts_of(given(asked).when(decide("locate", true))), "approved locate, started locate");
 }
+
+/// The answers of a request are one input: in between, nothing waits for a browser that has already answered.
+#[test]
+fn a_result_that_comes_with_its_approval_is_not_waited_for() {
+    let asked =
+        "opened, said u1, turn resubmit, step, called locate, called open, step ended, asked locate, started open";
+    let part = |name: &str, approval: Value| {
+        let mut part = json!({
+            "type": format!("tool-{name}"), "toolCallId": name, "state": "output-available", "input": {"n": 1}, "output": 7,
+        });
+        if !approval.is_null() {
+            part["approval"] = approval;
+        }
+        part
+    };
+    let approval = json!({"id": "locate", "approved": true});
+    let parts = [part("locate", approval), part("open", Value::Null)];
+    let answer = json!({"id": "answer", "role": "assistant", "parts": parts});
+    let body = json!({"messages": [message("u1"), answer]});
+    let open = r#"settled open by result: output {"toolCallId":"open","status":"success","output":7}"#;
+    let expected = format!("{open}, approved locate, settled locate by result: output 7, step");
+    assert_eq!(facts_of(given(asked).when(request(body))), expected);
+}
