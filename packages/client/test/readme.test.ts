@@ -61,3 +61,23 @@ it("the examples are right for the compiler, and it would say if they were not",
   expect(found).toHaveLength(1);
   expect(found[0]).toMatch(/^wrong\.ts:2 .*"telegraph"/);
 }, 120_000);
+
+it("the page lists every state and every outcome of a call", () => {
+  const page = readFileSync(here("../../../docs/client.md"), "utf8");
+  const code = readFileSync(here("../src/calls/call-status.ts"), "utf8");
+  const listed = (column: string) => {
+    const rows = page.split(`| \`${column}\` | meaning | label |\n`)[1]?.split("\n\n")[0]?.split("\n").slice(1) ?? [];
+    return rows
+      .flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`([a-z-]+)`/g)].map(([, name]) => name))
+      .sort();
+  };
+  const between = (from: string, to: string) => code.split(from)[1]?.split(to)[0] ?? "";
+  const states = between("export type CallState =", "\ntype Settled");
+  const kinds = [...states.matchAll(/\bkind: ("[a-z-]+"(?: \| "[a-z-]+")*)/g)].flatMap(([, names = ""]) =>
+    [...names.matchAll(/"([a-z-]+)"/g)].map(([, name]) => name),
+  );
+  const outcomes = [...between("export type CallOutcome =", ";").matchAll(/"([a-z-]+)"/g)].map(([, name]) => name);
+  expect(kinds.length).toBeGreaterThan(5);
+  expect(listed("kind")).toEqual(kinds.sort());
+  expect(listed("outcome")).toEqual(outcomes.sort());
+});

@@ -57,13 +57,8 @@ pub(crate) async fn vite(reader: &mut Reader) {
     for setting in reader.page.rows("| setting | why |") {
         assert!(config.contains(setting.trim_matches('`')), "vite.config.ts has no {setting}");
     }
-    let states = read("examples/vite/src/callStatus.ts");
-    let rows = reader.page.rows("| state | meaning |").join(", ");
-    let shown: Vec<&str> = rows.split(", ").map(|state| state.trim_matches('`')).collect();
-    for state in &shown {
-        assert!(states.contains(&format!("| {{ kind: \"{state}\"")), "callStatus.ts has no state {state}");
-    }
-    assert_eq!(states.matches("| { kind: \"").count(), shown.len(), "every state is in the table: {shown:?}");
+    reader.page.promises("asks the hook: `callStatus(toolCallId)`");
+    assert!(read("examples/vite/src/CallCard.tsx").contains("chat.callStatus(part.toolCallId)"));
 }
 
 pub(crate) async fn nextjs(reader: &mut Reader) {
@@ -118,8 +113,8 @@ pub(crate) async fn assistant_ui(reader: &mut Reader) {
         reader.page.promises(&format!("`{name}`"));
         assert!(code.contains(name), "the starter does not use {name}");
     }
-    let why = reader.page.promises("settledMetadata({ callProviderMetadata: providerMetadata })");
-    assert!(code.contains(why), "the starter has no {why}");
+    let status = reader.page.promises("callStatus(toolCallId)");
+    assert!(code.contains(status), "the starter has no {status}");
     reader.page.promises("the example uses `live`");
     assert!(code.contains(r#"mode: "live""#));
     let stock = sources("tests/apps/stock/assistant-ui");

@@ -560,7 +560,7 @@ const ROWS: &[Row] = &[
                 due_at, data FROM holds LIMIT 1",
                 )
             },
-            |file| sql(file, "INSERT INTO keys (subject, key, chat) VALUES ('ann', 'other', 999)"),
+            |file| sql(file, "INSERT INTO keys (subject, key, chat, at) VALUES ('ann', 'other', 999, 0)"),
         ],
     ),
     (
@@ -1040,7 +1040,7 @@ async fn what_was_imported_into_a_new_database_is_verified() {
                 .to_owned(),
             "it belongs to no chat",
         ),
-        ("INSERT INTO keys (subject, key, chat) VALUES ('ann', 'other', 999)".to_owned(), "the table keys"),
+        ("INSERT INTO keys (subject, key, chat, at) VALUES ('ann', 'other', 999, 0)".to_owned(), "the table keys"),
         (replaced("batches", "payload", "Hanako", "Hanaka"), "were changed"),
         ("UPDATE batches SET previous_hash = NULL; UPDATE chats SET hash = NULL".to_owned(), "is not recorded"),
     ] {

@@ -40,7 +40,7 @@ export type CallOutcome =
   | "stopped"
   /** A newer message, or another attempt, replaced it. Nobody denied it. */
   | "superseded"
-  /** The server stopped while the tool ran. Nobody knows whether it was carried out. */
+  /** It was cut off, or got no usable answer. Nobody knows whether it was carried out. */
   | "interrupted"
   /** Nothing ran: the server refused it (`cause` is `refused`), or the part does not say why. */
   | "not-run";
