@@ -123,7 +123,7 @@ pub(crate) async fn start(log: Arc<dyn Log>, model: Arc<Scripted>, open_chats: u
         turns_per_subject: limits.turns,
         ..limits
     };
-    let builder = Runtime::builder().log(log).model(model).tools(agent::tools()).limits(limits);
+    let builder = Runtime::builder(model).log(log).tools(agent::tools()).limits(limits);
     builder.start().await.expect("a log of its own")
 }
 

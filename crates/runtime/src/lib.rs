@@ -28,7 +28,7 @@
 //!     [{"text": ["Refunded."]}]
 //! ]}]}"#;
 //! let model = std::sync::Arc::new(ScriptModel::from_text(script)?);
-//! let runtime = Runtime::builder().tools(tools).model(model).start().await?;
+//! let runtime = Runtime::builder(model).tools(tools).start().await?;
 //!
 //! let ann = Subject::from("ann");
 //! let request = ChatRequest::user("chat-1", "Refund my order");

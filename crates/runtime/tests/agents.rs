@@ -74,8 +74,7 @@ fn reporting(seen: &Arc<Notify>) -> ToolBuilder {
 #[tokio::test]
 async fn the_client_sees_the_progress_while_the_tool_runs() {
     let seen = Arc::new(Notify::new());
-    let runtime =
-        Runtime::builder().tools(tools(reporting(&seen))).model(calling("copy")).start().await.expect("starts");
+    let runtime = Runtime::builder(calling("copy")).tools(tools(reporting(&seen))).start().await.expect("starts");
     let request = ChatRequest::user("c", "go");
     let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
     let mut chunks = Vec::new();
@@ -118,7 +117,7 @@ async fn a_tool_that_reports_all_the_time_writes_little() {
         Ok(count)
     });
     let log = Arc::new(MemoryLog::default());
-    let builder = Runtime::builder().log(Arc::clone(&log) as _).tools(tools(tool)).model(calling("copy"));
+    let builder = Runtime::builder(calling("copy")).log(Arc::clone(&log) as _).tools(tools(tool));
     let runtime = builder.start().await.expect("starts");
     let chunks = say(&runtime, "c").await;
     let all = outputs(&chunks);
@@ -135,7 +134,7 @@ async fn a_preliminary_output_is_limited() {
         context.progress("x".repeat(MAX_PROGRESS_BYTES))?;
         Ok(1)
     });
-    let runtime = Runtime::builder().tools(tools(tool)).model(calling("copy")).start().await.expect("starts");
+    let runtime = Runtime::builder(calling("copy")).tools(tools(tool)).start().await.expect("starts");
     let text = serde_json::to_string(&say(&runtime, "c").await).expect("json");
     assert!(text.contains("a preliminary output has 16386 bytes, more than the limit of 16384"), "{text}");
 }
@@ -148,7 +147,7 @@ async fn a_chat_has_its_own_agent() {
     let start = |runs: &Arc<AtomicUsize>| {
         let runs = Arc::clone(runs);
         let common = Tool::server("common", "Runs", |_: Value, _: ToolContext| async { Ok("common") });
-        let builder = Runtime::builder().log(Arc::clone(&log)).tools(tools(common)).model(calling("common"));
+        let builder = Runtime::builder(calling("common")).log(Arc::clone(&log)).tools(tools(common));
         builder.agent_for(move |chat, subject| {
             let runs = Arc::clone(&runs);
             let own = Tool::server("own", "Runs", move |_: Value, _: ToolContext| {
@@ -245,7 +244,7 @@ async fn the_tools_of_a_turn_stay_as_they_were() {
         }
     });
     let tools = says("before", [change.build().expect("valid"), plain("gone")]);
-    let runtime = Runtime::builder().tools(tools).model(Arc::clone(&model) as _).start().await.expect("starts");
+    let runtime = Runtime::builder(Arc::clone(&model) as _).tools(tools).start().await.expect("starts");
     assert!(own.set(runtime.clone()).is_ok());
     let chunks = serde_json::to_string(&say(&runtime, "c").await).expect("json");
     assert!(chunks.contains("done") && !chunks.contains("it ran"), "{chunks}");
@@ -264,7 +263,7 @@ async fn an_agent_has_its_own_instructions() {
     let model = Remembering::new(&json!([[{"text": ["done"]}]]));
     let agent = Agent::new([plain("own")], Arc::clone(&model) as _).expect("one name");
     let agent = agent.with_instructions(Instructions::new("server", "own"));
-    let builder = Runtime::builder().tools(says("everybody's", [plain("other")])).model(Arc::clone(&model) as _);
+    let builder = Runtime::builder(Arc::clone(&model) as _).tools(says("everybody's", [plain("other")]));
     let runtime = builder.agent_for(move |_, _| Some(agent.clone())).start().await.expect("starts");
     say(&runtime, "c").await;
     assert_eq!(*model.told.lock().expect("not poisoned"), [["own"]]);
@@ -282,8 +281,8 @@ async fn a_turn_is_resumed_with_the_tools_that_it_had() {
         };
         let both = || -> ToolSet { [pay(), plain("late")].into_iter().collect() };
         let start = async |tools: ToolSet, model: &Arc<Remembering>| {
-            let builder = Runtime::builder().log(Arc::clone(&log) as _).tools(tools);
-            builder.model(Arc::clone(model) as _).start().await.expect("starts")
+            let builder = Runtime::builder(Arc::clone(model) as _).log(Arc::clone(&log) as _).tools(tools);
+            builder.start().await.expect("starts")
         };
         let first = start(both(), &Remembering::new(&steps)).await;
         let chunks = say(&first, "c").await;

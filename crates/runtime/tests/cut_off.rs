@@ -131,7 +131,7 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
     let (log, model) = (Arc::new(MemoryLog::default()), Listening::new());
     let tools = || ToolSet::new([tool.clone()]).expect("one name");
     let start = async || {
-        let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::clone(&model) as _).tools(tools());
+        let builder = Runtime::builder(Arc::clone(&model) as _).log(Arc::clone(&log) as _).tools(tools());
         builder.start().await.expect("starts")
     };
     let mut runtime = start().await;
@@ -182,7 +182,7 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
 async fn outcome(tool: Tool) -> Cut {
     let (log, model) = (Arc::new(MemoryLog::default()), Listening::new());
     let tools = ToolSet::new([tool]).expect("one name");
-    let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::clone(&model) as _).tools(tools);
+    let builder = Runtime::builder(Arc::clone(&model) as _).log(Arc::clone(&log) as _).tools(tools);
     let runtime = builder.start().await.expect("starts");
     let _response = runtime.submit(&me(), ChatRequest::user("c", "go"), View::default()).await.expect("is taken");
     tokio::time::timeout(PATIENCE, runtime.idle(&me(), &chat())).await.expect("in time").expect("a chat");
@@ -264,7 +264,7 @@ async fn a_handler_that_comes_to_its_end_in_spite_of_a_shutdown_has_run() {
     let tool = Tool::server("act", "Acts", act).build().expect("a tool");
     let log = Arc::new(MemoryLog::default());
     let tools = ToolSet::new([tool]).expect("one name");
-    let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Listening::new() as _).tools(tools);
+    let builder = Runtime::builder(Listening::new() as _).log(Arc::clone(&log) as _).tools(tools);
     let runtime = builder.start().await.expect("starts");
     let request = ChatRequest::user("c", "go");
     let _response = runtime.submit(&me(), request, View::default()).await.expect("is taken");

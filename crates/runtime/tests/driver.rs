@@ -43,7 +43,7 @@ async fn start(log: Arc<dyn Log>, tools: ToolSet) -> Runtime {
     let script = json!({"turns": [{"steps": [[{"toolCall": {"name": "count", "input": {}}}], [{"text": ["done"]}]]}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
-    let builder = Runtime::builder().log(log).tools(tools).model(Arc::new(model)).clock(clock);
+    let builder = Runtime::builder(Arc::new(model)).log(log).tools(tools).clock(clock);
     builder.start().await.expect("starts")
 }
 
@@ -213,7 +213,7 @@ async fn a_running_tool_asks_the_user() {
             json!({"turns": [{"steps": [[{"toolCall": {"name": "count", "input": {}}}], [{"text": ["done"]}]]}]});
         let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
         let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
-        let builder = Runtime::builder().tools(tools).model(Arc::new(model)).clock(clock.clone());
+        let builder = Runtime::builder(Arc::new(model)).tools(tools).clock(clock.clone());
         let runtime = builder.start().await.expect("starts");
         let mut response = submit(&runtime, said("c")).await;
         let mut written = Vec::new();

@@ -44,7 +44,7 @@ fn clock() -> Arc<ManualClock> {
 
 fn builder(tool: ToolBuilder, input: &Value) -> RuntimeBuilder {
     let tools = ToolSet::new([tool.build().expect("a valid tool")]).expect("one name");
-    Runtime::builder().tools(tools).model(calling(input)).clock(clock())
+    Runtime::builder(calling(input)).tools(tools).clock(clock())
 }
 
 async fn say(runtime: &Runtime) -> Vec<Chunk> {
@@ -169,7 +169,7 @@ async fn two_tools_of_one_name_are_an_error() {
     let twice = DuplicateTool { name: "act".to_owned() };
     assert_eq!(ToolSet::new([tool("one"), tool("two")]).err(), Some(twice.clone()));
     let collected = [tool("one"), tool("two")].into_iter().collect();
-    assert_eq!(Runtime::builder().tools(collected).start().await.err(), Some(StartError::DuplicateTool(twice)));
+    assert_eq!(holdpoint_demo::builder().tools(collected).start().await.err(), Some(StartError::DuplicateTool(twice)));
 }
 
 /// How far a tool of [`tidying`] is.

@@ -51,7 +51,7 @@ impl Node {
         let pay = json!({"toolCall": {"name": "pay", "input": {"amount": 50}}});
         let script = json!({"turns": [{"steps": [[pay], [{"text": ["Done."]}]]}]});
         let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
-        let builder = Runtime::builder().log(log).tools(tools(paid, gate)).model(Arc::new(model));
+        let builder = Runtime::builder(Arc::new(model)).log(log).tools(tools(paid, gate));
         Self { runtime: builder.start().await.expect("starts"), paid: Arc::clone(paid) }
     }
 

@@ -572,7 +572,7 @@ async fn a_stopped_call_is_cancelled_at_the_server() {
 async fn tools_that_change_are_listed_again() {
     let fake = Fake::new();
     let mut servers = McpServers::start([fake.settings(&[])]).await.expect("starts");
-    let before = servers.with(&holdpoint_runtime::tool::demo::demo_tools());
+    let before = servers.with(&holdpoint_demo::demo_tools());
     assert!(before.get("fake_extra").is_none());
     assert!(before.get("process_payment").is_some() && before.get("fake_echo").is_some());
     let more = before.get("fake_more").expect("it is listed");

@@ -49,7 +49,7 @@ async fn node(log: Arc<dyn Log>, mcp: &McpServers) -> Runtime {
     let steps = json!([[{"toolCall": {"name": "new_ask", "input": {}}}], [{"text": ["all done"]}]]);
     let model = ScriptModel::from_text(&json!({"turns": [{"steps": steps}]}).to_string()).expect("a valid script");
     let tools = mcp.with(&ToolSet::default());
-    Runtime::builder().log(log).tools(tools).model(Arc::new(model)).start().await.expect("starts")
+    Runtime::builder(Arc::new(model)).log(log).tools(tools).start().await.expect("starts")
 }
 
 async fn facts(log: &SharedLog) -> Vec<Fact> {

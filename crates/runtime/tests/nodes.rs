@@ -71,7 +71,7 @@ async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
     let script =
         json!({"turns": [{"when": "something else", "steps": [[{"text": ["second answer"]}]]}, {"steps": steps}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
-    Runtime::builder().log(log).tools(tools).model(Arc::new(model)).start().await.expect("starts")
+    Runtime::builder(Arc::new(model)).log(log).tools(tools).start().await.expect("starts")
 }
 
 impl Nodes {
@@ -715,7 +715,7 @@ async fn deadlines_follow_the_clock_that_the_nodes_share() {
         let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
         let script = json!({"turns": [{"steps": [[call("pay")], [{"text": ["all done"]}]]}]}).to_string();
         let model = Arc::new(ScriptModel::from_text(&script).expect("a script"));
-        let builder = Runtime::builder().log(Arc::clone(&shared)).tools(tools(&paid, &slow)).model(model);
+        let builder = Runtime::builder(model).log(Arc::clone(&shared)).tools(tools(&paid, &slow));
         builder.clock(Arc::new(ManualClock::new(Timestamp(own)))).start().await.expect("starts")
     };
     let (right, ahead, behind) = (start(now).await, start(now + 2 * HOUR).await, start(now - 2 * HOUR).await);

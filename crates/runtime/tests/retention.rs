@@ -25,7 +25,7 @@ struct World {
 impl World {
     async fn start() -> Self {
         let (clock, log) = (Arc::new(ManualClock::new(Timestamp(1_700_000_000_000))), Arc::new(MemoryLog::default()));
-        let builder = Runtime::builder().clock(clock.clone()).log(log.clone()).retention(10 * DAY);
+        let builder = holdpoint_demo::builder().clock(clock.clone()).log(log.clone()).retention(10 * DAY);
         Self { runtime: builder.start().await.expect("it starts"), clock, log }
     }
 
@@ -92,7 +92,7 @@ async fn old_chats_go_and_open_ones_stay() {
 async fn a_chat_with_an_open_hold_is_kept_and_counted() {
     let clock = Arc::new(ManualClock::new(Timestamp(1_700_000_000_000)));
     let log = Arc::new(MemoryLog::default());
-    let tools = holdpoint_runtime::tool::demo::demo_tools();
+    let tools = holdpoint_demo::demo_tools();
     let tools: holdpoint_runtime::tool::ToolSet = tools
         .iter()
         .cloned()
@@ -101,7 +101,7 @@ async fn a_chat_with_an_open_hold_is_kept_and_counted() {
             tool
         })
         .collect();
-    let builder = Runtime::builder().clock(clock.clone()).log(log.clone()).tools(tools).retention(10 * DAY);
+    let builder = holdpoint_demo::builder().clock(clock.clone()).log(log.clone()).tools(tools).retention(10 * DAY);
     let world = World { runtime: builder.start().await.expect("it starts"), clock, log };
     world.play("pays", "send 50 dollars to Hanako").await;
     world.play("talks", "hello").await;

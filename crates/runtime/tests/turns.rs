@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use holdpoint_demo::demo_tools;
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks},
     ids::{ApprovalId, ChatId},
@@ -118,13 +119,7 @@ async fn runtime(log: &Arc<FaultyLog>, paid: &Arc<AtomicUsize>) -> Runtime {
         {"steps": [[{"text": ["a little answer"]}]]},
     ]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
-    Runtime::builder()
-        .log(Arc::clone(log) as _)
-        .tools(tools(paid))
-        .model(Arc::new(model))
-        .start()
-        .await
-        .expect("starts")
+    Runtime::builder(Arc::new(model)).log(Arc::clone(log) as _).tools(tools(paid)).start().await.expect("starts")
 }
 
 fn view() -> View {
@@ -299,8 +294,12 @@ async fn messages_of_model(world: &World) -> usize {
         }
     }
     let model = Arc::new(Counting(AtomicUsize::new(0)));
-    let runtime =
-        Runtime::builder().log(Arc::clone(&world.log) as _).model(model.clone()).start().await.expect("starts");
+    let runtime = Runtime::builder(model.clone())
+        .tools(demo_tools())
+        .log(Arc::clone(&world.log) as _)
+        .start()
+        .await
+        .expect("starts");
     let request = ChatRequest::user("c", "and now?");
     read(runtime.submit(&me(), request, view()).await.expect("is taken").1).await;
     model.0.load(Ordering::SeqCst)

@@ -99,7 +99,7 @@ async fn the_call_of_a_living_node_is_left_to_it() {
         let script = json!({"turns": [{"steps": steps}]}).to_string();
         let model = Arc::new(ScriptModel::from_text(&script).expect("a script"));
         let log = counting(Arc::clone(&shared)) as Arc<dyn Log>;
-        Runtime::builder().log(log).tools(tools).model(model).start().await.expect("starts")
+        Runtime::builder(model).log(log).tools(tools).start().await.expect("starts")
     };
     let (me, chat) = (Subject::local(), ChatId::from("c"));
     let a = start().await;
@@ -124,12 +124,12 @@ async fn the_call_of_a_living_node_is_left_to_it() {
 #[tokio::test]
 async fn a_log_shows_how_much_it_has_and_nothing_of_it() {
     let log = Arc::new(MemoryLog::default());
-    let runtime = Runtime::builder().log(Arc::clone(&log) as _).start().await.expect("starts");
+    let runtime = holdpoint_demo::builder().log(Arc::clone(&log) as _).start().await.expect("starts");
     let request = ChatRequest::user("c", "my number is hunter2");
     let (chat, _) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
     tokio::time::timeout(PATIENCE, runtime.idle(&Subject::local(), &chat)).await.expect("in time").expect("a chat");
     let shared = SharedLog::new(Arc::clone(&log) as _, LEASE);
-    let builder = Runtime::builder().log(Arc::clone(&log) as _);
+    let builder = holdpoint_demo::builder().log(Arc::clone(&log) as _);
     for shown in [format!("{log:?}"), format!("{shared:?}"), format!("{runtime:?}"), format!("{builder:?}")] {
         let bytes = format!("{:?}", b"hunter2");
         let bytes = bytes.trim_matches(['[', ']']);

@@ -19,13 +19,14 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
+use holdpoint_demo::DemoModel;
 use holdpoint_server::{
     IdentityError, Server,
     runtime::{
         Runtime, RuntimeBuilder, Subject, Tool, ToolContext, ToolError, ToolSet,
         log::{Log, SqliteLog},
         model::{
-            DemoModel, Model,
+            Model,
             provider::{ProviderModel, ProviderSettings},
         },
         tool::ApprovalContext,
@@ -91,7 +92,7 @@ pub(crate) fn runtime(log: Arc<dyn Log>, model: Arc<dyn Model>) -> Result<Runtim
         .approve_if(over_limit)
         .time_limit(Duration::from_secs(30))
         .build()?;
-    Ok(Runtime::builder().log(log).tools(ToolSet::new([tool])?).model(model))
+    Ok(Runtime::builder(model).log(log).tools(ToolSet::new([tool])?))
 }
 
 /// The model that `MODEL` names, such as `openai:gpt-5` or `ollama:llama3.2`, with the key in the provider's usual

@@ -2,7 +2,8 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let runtime = holdpoint_server::runtime::driver::Runtime::builder().start().await?;
+//! # let model: std::sync::Arc<dyn holdpoint_server::runtime::model::Model> = unimplemented!();
+//! let runtime = holdpoint_server::runtime::Runtime::builder(model).start().await?;
 //! let app = axum::Router::new().merge(holdpoint_server::Server::new(runtime).router());
 //! # drop::<axum::Router>(app);
 //! # Ok(())

@@ -3,7 +3,7 @@
 mod support;
 
 use axum::http::request::Parts;
-use holdpoint_runtime::driver::{Runtime, input_sha256};
+use holdpoint_runtime::driver::input_sha256;
 use holdpoint_server::{Identity, IdentityError, Role, Server};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ struct App {
 
 impl App {
     async fn start() -> Self {
-        let runtime = Runtime::builder().start().await.expect("starts");
+        let runtime = holdpoint_demo::builder().start().await.expect("starts");
         let app = Server::builder(runtime).identify(who).build().router();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));

@@ -4,11 +4,11 @@ mod support;
 
 use std::{collections::BTreeMap, path::Path};
 
+use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
     approvers::Approvers,
     tool::{
         ApprovalPolicy, ApprovalTimeout, Decisions, Execution, Tool, ToolSet,
-        demo::demo_tools,
         mcp::{McpSettings, McpTransport},
     },
 };

@@ -4,7 +4,6 @@
 mod support;
 
 use axum::Router;
-use holdpoint_runtime::driver::Runtime;
 use holdpoint_server::{AuthKey, Keys, Limits, Server};
 use reqwest::{Method, header::HeaderMap};
 use sha2::{Digest, Sha256};
@@ -23,7 +22,7 @@ async fn mount(has_key: bool, change: impl FnOnce(Server) -> Server) -> Mounted 
     let hash: String = Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect();
     let key = AuthKey { key_sha256: hash, subject: "alice".to_owned(), roles: Vec::new(), groups: Vec::new() };
     let keys = if has_key { Keys::new(&[key]).expect("a hash") } else { Keys::default() };
-    let runtime = Runtime::builder().start().await.expect("starts");
+    let runtime = holdpoint_demo::builder().start().await.expect("starts");
     let server = change(Server::with(runtime, keys, Limits::default()));
     let app = Router::new().nest("/agent", server.router());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");

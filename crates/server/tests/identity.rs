@@ -6,7 +6,7 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::{Router, http::request::Parts};
-use holdpoint_runtime::{driver::Runtime, subject::Subject};
+use holdpoint_runtime::subject::Subject;
 use holdpoint_server::{Identity, IdentityError, Role, Server};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ struct App {
 impl App {
     /// The app, with the agent below a path of its own.
     async fn start() -> Self {
-        let runtime = Runtime::builder().start().await.expect("starts");
+        let runtime = holdpoint_demo::builder().start().await.expect("starts");
         let server = Server::builder(runtime).identify(session).origins(["https://app.example"]).build();
         let app = Router::new().nest("/agent", server.router());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -171,7 +171,7 @@ async fn a_listed_origin_may_send_the_cookie() {
 #[tokio::test]
 async fn the_function_is_called_once_per_request() {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
-    let runtime = Runtime::builder().start().await.expect("starts");
+    let runtime = holdpoint_demo::builder().start().await.expect("starts");
     let server = Server::builder(runtime)
         .identify(|_: Parts| async {
             CALLS.fetch_add(1, Ordering::Relaxed);

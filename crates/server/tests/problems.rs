@@ -169,7 +169,7 @@ async fn refusals_of_extractors_and_limits_have_the_form_of_their_route() {
 /// A path before the router changes nothing.
 #[tokio::test]
 async fn a_nested_router_keeps_its_forms() {
-    let runtime = holdpoint_server::runtime::driver::Runtime::builder().start().await.expect("it starts");
+    let runtime = holdpoint_demo::builder().start().await.expect("it starts");
     let router = axum::Router::new().nest("/agent", holdpoint_server::Server::new(runtime).router());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");

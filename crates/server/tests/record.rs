@@ -9,10 +9,11 @@ use std::{
 };
 
 use futures::{SinkExt, StreamExt};
+use holdpoint_demo::demo_tools;
 use holdpoint_protocol::{ids::ChatId, json::is_forbidden_key};
 use holdpoint_runtime::{
     log::{DeleteResult, Log, MemoryLog, SqliteError, SqliteLog},
-    tool::{ApprovalPolicy, Execution, Tool, ToolBuilder, ToolSet, demo::demo_tools},
+    tool::{ApprovalPolicy, Execution, Tool, ToolBuilder, ToolSet},
 };
 use holdpoint_testkit::log_suite;
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures::StreamExt;
+use holdpoint_demo::demo_tools;
 use holdpoint_protocol::request::ChatRequest;
 use holdpoint_runtime::{
     driver::{Next, Runtime},
@@ -23,7 +24,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Opens `count` chats that each stop at an approval request, and prints the resident memory before and after.
 pub(super) async fn run(count: usize, folder: &Path) {
     let log = SqliteLog::open(folder).expect("a folder of its own");
-    let runtime = Runtime::builder().model(Arc::new(Pays)).log(Arc::new(log)).start().await.expect("an empty log");
+    let runtime =
+        Runtime::builder(Arc::new(Pays)).tools(demo_tools()).log(Arc::new(log)).start().await.expect("an empty log");
     let before = resident();
     futures::stream::iter(0..count)
         .for_each_concurrent(IN_FLIGHT, |number| {

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use axum::Router;
+use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
     driver::{self, Runtime},
     log::{Log, MemoryLog, SqliteLog},
@@ -48,7 +49,7 @@ pub(super) async fn run(what: &str, folder: &Path) {
 async fn wait(folder: &Path) {
     let limits = driver::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
     let log = Arc::new(SqliteLog::open(folder).expect("a folder of its own"));
-    let builder = Runtime::builder().model(Arc::new(Opens)).limits(limits).log(log);
+    let builder = Runtime::builder(Arc::new(Opens)).tools(demo_tools()).limits(limits).log(log);
     let runtime = builder.start().await.expect("an empty log");
     let limits = Limits {
         streams_per_subject: usize::MAX,
@@ -64,7 +65,8 @@ async fn wait(folder: &Path) {
 }
 
 async fn ours(log: Arc<dyn Log>) -> Router {
-    let runtime = Runtime::builder().model(Arc::new(Talks(DELTAS))).log(log).start().await.expect("an empty log");
+    let runtime =
+        Runtime::builder(Arc::new(Talks(DELTAS))).tools(demo_tools()).log(log).start().await.expect("an empty log");
     let limits = Limits { requests_per_subject: usize::MAX, ..Limits::default() };
     Server::with(runtime, Keys::default(), limits).router()
 }

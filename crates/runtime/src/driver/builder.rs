@@ -14,12 +14,12 @@ use crate::{
     clock::{Clock, SharedClock, SystemClock},
     log::{Log, LogError, MemoryLog, NodeId},
     metrics::{MeteredLog, Metrics},
-    model::{DemoModel, Model},
+    model::Model,
     subject::Subject,
-    tool::{BUDGET_TOOL, DuplicateTool, ToolSet, budget_tool, demo::demo_tools},
+    tool::{BUDGET_TOOL, DuplicateTool, ToolSet, budget_tool},
 };
 
-/// Builds a [`Runtime`]. The defaults are those of the demo: memory log, demo tools, demo model.
+/// Builds a [`Runtime`]. By default it has no tools, and its log is in memory.
 pub struct RuntimeBuilder {
     log: Arc<dyn Log>,
     tools: ToolSet,
@@ -42,20 +42,6 @@ pub enum StartError {
     Log(#[from] LogError),
 }
 
-impl Default for RuntimeBuilder {
-    fn default() -> Self {
-        Self {
-            log: Arc::new(MemoryLog::default()),
-            tools: demo_tools(),
-            model: Arc::new(DemoModel),
-            agents: None,
-            clock: Arc::new(SystemClock),
-            limits: Limits::default(),
-            retention: None,
-        }
-    }
-}
-
 impl fmt::Debug for RuntimeBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuntimeBuilder").field("log", &self.log).field("tools", &self.tools).finish_non_exhaustive()
@@ -63,6 +49,18 @@ impl fmt::Debug for RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
+    pub(super) fn new(model: Arc<dyn Model>) -> Self {
+        Self {
+            log: Arc::new(MemoryLog::default()),
+            tools: ToolSet::default(),
+            model,
+            agents: None,
+            clock: Arc::new(SystemClock),
+            limits: Limits::default(),
+            retention: None,
+        }
+    }
+
     /// The log that stores the chats.
     #[must_use]
     pub fn log(mut self, log: Arc<dyn Log>) -> Self {
@@ -74,13 +72,6 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn tools(mut self, tools: ToolSet) -> Self {
         self.tools = tools;
-        self
-    }
-
-    /// The model.
-    #[must_use]
-    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
-        self.model = model;
         self
     }
 

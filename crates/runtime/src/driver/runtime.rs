@@ -105,9 +105,9 @@ impl Inner {
 }
 
 impl Runtime {
-    /// A builder with the defaults of an unconfigured server.
-    pub fn builder() -> RuntimeBuilder {
-        RuntimeBuilder::default()
+    /// A builder. Every chat talks to this model, unless [`RuntimeBuilder::agent_for`] chooses another.
+    pub fn builder(model: Arc<dyn Model>) -> RuntimeBuilder {
+        RuntimeBuilder::new(model)
     }
 
     pub(super) fn own(inner: Arc<Inner>) -> Self {

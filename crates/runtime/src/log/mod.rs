@@ -103,6 +103,7 @@ const WAKEUPS: usize = 1024;
 /// use holdpoint_runtime::{
 ///     Runtime, Subject, View,
 ///     log::{Append, AppendResult, ForwardLog, Log, MemoryLog},
+///     model::ScriptModel,
 ///     protocol::request::ChatRequest,
 /// };
 ///
@@ -134,7 +135,8 @@ const WAKEUPS: usize = 1024;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let log = Arc::new(Counting { inner: Arc::new(MemoryLog::default()), bytes: AtomicUsize::default() });
-/// let runtime = Runtime::builder().log(Arc::clone(&log) as _).start().await?;
+/// let model = Arc::new(ScriptModel::from_text(r#"{"turns": [{"steps": [[{"text": ["Hello."]}]]}]}"#)?);
+/// let runtime = Runtime::builder(model).log(Arc::clone(&log) as _).start().await?;
 /// let (chat, _) = runtime.submit(&Subject::local(), ChatRequest::user("c", "Hello"), View::default()).await?;
 /// runtime.idle(&Subject::local(), &chat).await?;
 /// assert!(log.bytes.load(Ordering::Relaxed) > 0);

@@ -1,9 +1,9 @@
-//! Helpers of the built-in models: the last user message, and everything since.
+//! Helpers for models that read the conversation themselves: the last user message, and everything since.
 
 use super::{ModelMessage, UserPart};
 
 /// The text of the last user message.
-pub(super) fn last_user_text(messages: &[ModelMessage]) -> String {
+pub fn last_user_text(messages: &[ModelMessage]) -> String {
     let parts = messages.iter().rev().find_map(|message| match message {
         ModelMessage::User(parts) => Some(parts),
         _ => None,
@@ -16,7 +16,7 @@ pub(super) fn last_user_text(messages: &[ModelMessage]) -> String {
 }
 
 /// The messages after it.
-pub(super) fn since_user(messages: &[ModelMessage]) -> &[ModelMessage] {
+pub fn since_user(messages: &[ModelMessage]) -> &[ModelMessage] {
     let last = messages.iter().rposition(|message| matches!(message, ModelMessage::User(_)));
     &messages[last.map_or(0, |index| index + 1)..]
 }

@@ -1,14 +1,13 @@
 //! Models: the request, and the events streamed back. One request is one step of a turn.
 
 mod conversation;
-mod demo;
 #[cfg(feature = "providers")]
 pub mod provider;
 mod script;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-pub use demo::DemoModel;
+pub use conversation::{last_user_text, since_user};
 use futures::stream::BoxStream;
 use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId, json};
 pub use script::{ScriptError, ScriptModel};

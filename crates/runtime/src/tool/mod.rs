@@ -4,7 +4,6 @@ mod approval;
 mod budget;
 mod build;
 mod context;
-pub mod demo;
 mod error;
 mod file;
 mod headline;
@@ -19,7 +18,7 @@ mod resume;
 mod schema;
 #[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
 mod secret;
-pub(crate) mod text;
+pub mod text;
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 

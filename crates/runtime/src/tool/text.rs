@@ -13,7 +13,7 @@ const MAX_SHOWN_CHARS: usize = 80;
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// A JSON pointer in dotted form: `/items/0/price` is `items.0.price`.
-pub(crate) fn field(pointer: &str) -> String {
+pub fn field(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the input".to_owned(),
         Some(path) => plain(&path.replace('/', ".").replace("~1", "/").replace("~0", "~"), MAX_SHOWN_CHARS),
@@ -21,7 +21,7 @@ pub(crate) fn field(pointer: &str) -> String {
 }
 
 /// A value as JSON, cut if long.
-pub(crate) fn show(value: &Value) -> String {
+pub fn show(value: &Value) -> String {
     let mut head = Head { bytes: Vec::new(), room: MAX_SHOWN_CHARS * 4 };
     // Only a full head can fail here, which is its purpose.
     let _ = serde_json::to_writer(&mut head, value);
@@ -30,7 +30,7 @@ pub(crate) fn show(value: &Value) -> String {
 
 /// A text on one line, of at most this many characters. Deceptive characters, such as a change of writing direction,
 /// are escaped: a person decides by this text.
-pub(crate) fn plain(text: &str, limit: usize) -> String {
+pub fn plain(text: &str, limit: usize) -> String {
     let mut shown = String::new();
     for (index, char) in text.chars().enumerate() {
         if index == limit {
@@ -43,7 +43,7 @@ pub(crate) fn plain(text: &str, limit: usize) -> String {
 }
 
 /// Adds a character, escaped if it is deceptive.
-pub(crate) fn push_plain(shown: &mut String, char: char) {
+pub fn push_plain(shown: &mut String, char: char) {
     match char {
         _ if char.is_control() => shown.extend(char.escape_default()),
         _ if is_unseen(char) && !is_form_of(char, shown.chars().next_back()) => shown.extend(char.escape_unicode()),
@@ -52,7 +52,7 @@ pub(crate) fn push_plain(shown: &mut String, char: char) {
 }
 
 /// Compiles a pattern from outside, with bounded size and a one-line error.
-pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+pub fn pattern(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(text).size_limit(MAX_PATTERN_BYTES).build().map_err(|error| {
         let text = error.to_string();
         let last = text.lines().last().unwrap_or_default();

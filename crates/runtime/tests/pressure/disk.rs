@@ -31,7 +31,7 @@ async fn setup(calls: usize, gate: Gate) -> Setup {
     let ran = Arc::default();
     let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
     let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
-    let builder = builder().log(log.clone()).model(super::calls(calls)).tools(counting(&ran, &gate));
+    let builder = with_model(super::calls(calls)).log(log.clone()).tools(counting(&ran, &gate));
     Setup { runtime: builder.start().await.expect("starts"), log, memory, ran, gate }
 }
 

@@ -31,7 +31,7 @@ async fn damaged(head: &str) -> TempDir {
     asked(&runtime, "holds").await;
     runtime.shutdown(Duration::ZERO).await;
     drop(runtime);
-    let runtime = builder().log(log(dir.path()).await).model(Arc::new(Silent)).start().await.expect("starts");
+    let runtime = with_model(Arc::new(Silent)).log(log(dir.path()).await).start().await.expect("starts");
     submit(&runtime, "cut off").await;
     runtime.shutdown(Duration::ZERO).await;
     drop(runtime);
@@ -76,7 +76,7 @@ async fn a_damaged_head_still_expires() {
     let dir = damaged("x'7b22'").await;
     let tomorrow = Arc::new(ManualClock::new(Timestamp(NOW.0 + 86_400_000)));
     let runtime =
-        builder().log(log(dir.path()).await).model(Arc::new(Silent)).clock(tomorrow).start().await.expect("starts");
+        with_model(Arc::new(Silent)).log(log(dir.path()).await).clock(tomorrow).start().await.expect("starts");
     until("the deadline comes", async || runtime.holds().await == Ok(0)).await;
     let text = history(&runtime, "holds").await;
     assert!(text.contains("Approval request timed out"), "{text}");

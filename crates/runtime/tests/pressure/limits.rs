@@ -14,7 +14,7 @@ use serde_json::json;
 use super::*;
 
 async fn start(limits: Limits, model: Arc<dyn Model>) -> Runtime {
-    builder().model(model).limits(limits).start().await.expect("starts")
+    with_model(model).limits(limits).start().await.expect("starts")
 }
 
 fn refused(refusal: Refusal) -> Option<RuntimeError> {
@@ -190,7 +190,7 @@ async fn a_long_replay_is_made_in_pieces() {
     let script = json!({"turns": [{"steps": [events]}]});
     let model = Arc::new(ScriptModel::from_text(&script.to_string()).expect("a valid script"));
     // By the clock of the system: the model writes by itself.
-    let runtime = Runtime::builder().model(model).start().await.expect("starts");
+    let runtime = Runtime::builder(model).tools(holdpoint_demo::demo_tools()).start().await.expect("starts");
     let view = View { profile: Profile::AiSdk, ..View::default() };
     let mut own = runtime.submit(&Subject::local(), said("c"), view).await.expect("is taken").1;
     let length = |chunks: &[Chunks]| format!("{chunks:?}").matches('~').count();

@@ -74,8 +74,12 @@ impl Model for Silent {
 }
 
 fn builder() -> RuntimeBuilder {
+    with_model(calls(1))
+}
+
+fn with_model(model: Arc<dyn Model>) -> RuntimeBuilder {
     let tools = counting(&Arc::default(), &open());
-    Runtime::builder().tools(tools).model(calls(1)).clock(Arc::new(ManualClock::new(NOW)))
+    Runtime::builder(model).tools(tools).clock(Arc::new(ManualClock::new(NOW)))
 }
 
 fn said(chat: &str) -> ChatRequest {

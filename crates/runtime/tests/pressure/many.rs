@@ -52,7 +52,7 @@ async fn overdue_holds_are_settled_a_few_at_a_time() {
 async fn turns_that_were_cut_off_are_recovered_a_few_at_a_time_and_within_the_limit() {
     let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
     let roomy = Limits { turns: 10_000, turns_per_subject: 10_000, ..Limits::default() };
-    let runtime = builder().log(Arc::clone(&log)).model(Arc::new(Silent)).limits(roomy);
+    let runtime = with_model(Arc::new(Silent)).log(Arc::clone(&log)).limits(roomy);
     let runtime = runtime.start().await.expect("starts");
     for number in 0..MANY {
         submit(&runtime, &format!("c{number}")).await;
@@ -64,7 +64,7 @@ async fn turns_that_were_cut_off_are_recovered_a_few_at_a_time_and_within_the_li
     let script = r#"{"turns":[{"steps":[[{"text":["done"]}]]}]}"#;
     let model = Arc::new(holdpoint_runtime::model::ScriptModel::from_text(script).expect("a valid script"));
     let limits = Limits { turns: 5, ..roomy };
-    let runtime = builder().log(log).model(model).limits(limits).start().await.expect("starts");
+    let runtime = with_model(model).log(log).limits(limits).start().await.expect("starts");
     let mut most_turns = 0;
     for _ in 0..1_000_000 {
         most_turns = most_turns.max(runtime.turns());

@@ -157,10 +157,9 @@ async fn a_result_is_fed_back(wire: &dyn Wire) {
         Ok(json!({"sum": input["a"].as_i64().unwrap_or(0) + input["b"].as_i64().unwrap_or(0)}))
     });
     let add = add.build().expect("a tool");
-    let runtime = Runtime::builder()
+    let runtime = Runtime::builder(Arc::new(model(wire, &fake.url, Default::default())))
         .log(Arc::new(MemoryLog::default()))
         .tools([add].into_iter().collect())
-        .model(Arc::new(model(wire, &fake.url, Default::default())))
         .start()
         .await
         .expect("starts");
@@ -207,10 +206,9 @@ async fn a_call_that_was_cut_off_is_not_completed(wire: &dyn Wire) {
     let second = Answer { text: vec!["Well."], ..Answer::default() };
     let fake = Fake::start([wire.answer(&first), wire.answer(&second)]).await;
     let add = Tool::server("add", "Adds", |_: Value, _: ToolContext| async move { Ok(json!("it ran")) });
-    let runtime = Runtime::builder()
+    let runtime = Runtime::builder(Arc::new(model(wire, &fake.url, Default::default())))
         .log(Arc::new(MemoryLog::default()))
         .tools([add.build().expect("a tool")].into_iter().collect())
-        .model(Arc::new(model(wire, &fake.url, Default::default())))
         .start()
         .await
         .expect("starts");

@@ -20,12 +20,13 @@ mod wires;
 use std::sync::{Arc, LazyLock};
 
 use futures::StreamExt;
+use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
     model::{
         Model, ModelError, ModelEvent, ModelMessage, ModelRequest, UserPart,
         provider::{ProviderModel, ProviderSettings, ProviderSpec, Timeouts},
     },
-    tool::{ToolSet, demo::demo_tools},
+    tool::ToolSet,
 };
 use server::Fake;
 use wires::Wire;

@@ -33,10 +33,9 @@ async fn sent(wire: &dyn Wire, media_type: &'static str) -> (Value, String) {
     let look = Tool::server("look", "Looks", move |_: Value, context: ToolContext| async move {
         Ok(json!({"content": [context.store_base64(media_type, PNG)?]}))
     });
-    let runtime = Runtime::builder()
+    let runtime = Runtime::builder(Arc::new(model(wire, &fake.url, Default::default())))
         .log(Arc::new(MemoryLog::default()))
         .tools([look.build().expect("a tool")].into_iter().collect())
-        .model(Arc::new(model(wire, &fake.url, Default::default())))
         .start()
         .await
         .expect("starts");

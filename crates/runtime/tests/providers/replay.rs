@@ -29,7 +29,7 @@ crate::for_all!(reasoning_goes_back, reasoning_that_was_damaged_is_left_out);
 async fn runtime(model: ProviderModel, log: &Arc<MemoryLog>) -> Runtime {
     let add = Tool::server("add", "Adds", |_: Value, _: ToolContext| async { Ok(json!({"sum": 3})) });
     let tools = [add.build().expect("a tool")].into_iter().collect();
-    let builder = Runtime::builder().log(Arc::clone(log) as _).tools(tools).model(Arc::new(model));
+    let builder = Runtime::builder(Arc::new(model)).log(Arc::clone(log) as _).tools(tools);
     builder.start().await.expect("starts")
 }
 

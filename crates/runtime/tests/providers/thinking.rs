@@ -142,7 +142,7 @@ async fn a_turn_that_waited_for_an_approval_goes_on_with_other_tools() {
                 Tool::server(name, "Pays", pay).approve_always().build().expect("a tool")
             });
             let model = of(name, &fake.url, ProviderSettings::default()).expect("a model");
-            let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::new(model) as _);
+            let builder = Runtime::builder(Arc::new(model) as _).log(Arc::clone(&log) as _);
             builder.tools(ToolSet::new(tools).expect("names")).start().await.expect("starts")
         };
         let (me, chat) = (Subject::local(), ChatId::from("c"));

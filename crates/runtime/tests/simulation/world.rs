@@ -100,7 +100,7 @@ impl World {
         self.nodes()[node].tasks.push(passing);
         loop {
             let model = SeededModel { seed: self.seed, condition: Arc::clone(&condition) };
-            let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::new(model));
+            let builder = Runtime::builder(Arc::new(model)).log(Arc::clone(&log) as _);
             let builder = builder.tools(tools(self.seed, &self.ledger, &condition)).clock(Arc::new(self.clock));
             let builder = builder.limits(Limits { budget: budget(self.seed), ..Limits::default() });
             match builder.start().await {

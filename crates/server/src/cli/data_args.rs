@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
     log::{Log, PostgresError, PostgresLog, PostgresOptions, SqliteError, SqliteLog},
-    tool::{Secret, demo::demo_tools},
+    tool::Secret,
 };
 use holdpoint_server::config::{Config, ConfigError, MissingVariable, SecretText};
 

@@ -2,8 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
+use holdpoint_demo::DemoModel;
 use holdpoint_runtime::model::{
-    DemoModel, Model, ScriptError, ScriptModel,
+    Model, ScriptError, ScriptModel,
     provider::{Provider, ProviderModel, ProviderSettings, ProviderSetupError, ProviderSpec, SpecError},
 };
 use holdpoint_server::config::{MissingVariable, ModelConfig};

@@ -111,13 +111,12 @@ async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
         mcp = McpServers::start(mcp) => mcp?,
         () = stop.cancelled() => return Ok(()),
     };
-    let mut builder = Runtime::builder();
+    let mut builder = Runtime::builder(model.into_model());
     if let Some(days) = config.retention_days {
         builder = builder.retention(Duration::from_secs(u64::from(days.get()) * 86_400));
     }
     let runtime = builder
         .tools(mcp.with(&tools))
-        .model(model.into_model())
         .log(log(place).await?)
         .limits(driver::Limits {
             steps: config.model.max_steps.map_or(driver::Limits::default().steps, NonZeroU32::get),

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use holdpoint_demo::demo_tools;
 use holdpoint_runtime::tool::{
     ApprovalPolicy, Execution, ToolBuilder, ToolContext, ToolError, ToolSet,
-    demo::demo_tools,
     mcp::{McpOAuth, McpProtocol, McpSettings, McpToolSettings, McpTransport, ToolChange},
 };
 use serde::{Deserialize, Deserializer, de};

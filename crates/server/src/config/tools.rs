@@ -3,13 +3,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use holdpoint_demo::demo_tools;
 use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
     approvers::{ApproverError, Approvers, ApproversError},
     tool::{
         ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, MAX_FILE_BYTES, Returns,
         SchemaError, Tool, ToolBuilder, ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
-        demo::demo_tools,
         http::{HttpEndpoint, HttpToolError, InputPlacement},
     },
 };

@@ -153,7 +153,7 @@ mod tests {
     /// A short text can take much memory once it is parsed.
     #[tokio::test]
     async fn the_memory_for_parsing_is_reserved() {
-        let runtime = holdpoint_runtime::driver::Runtime::builder().start().await.expect("starts");
+        let runtime = holdpoint_demo::builder().start().await.expect("starts");
         let server = crate::Server::new(runtime);
         let text = format!("[{}]", vec!["[[]]"; 20_000].join(","));
         let received = server.inner.json_body(Body::from(text), &Subject::local()).await.expect("it is read");

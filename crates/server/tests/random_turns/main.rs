@@ -55,8 +55,8 @@ pub(crate) struct World {
 
 impl World {
     async fn start() -> Self {
-        let mut setup = Setup::demo();
-        setup.builder = setup.builder.model(Arc::new(script::Playing)).tools(script::tools());
+        let mut setup = Setup::of(Arc::new(script::Playing));
+        setup.builder = setup.builder.tools(script::tools());
         let http = reqwest::Client::builder().no_proxy().build().expect("a client");
         Self { server: setup.start().await, http }
     }

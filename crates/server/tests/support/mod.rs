@@ -11,11 +11,12 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 pub(crate) use binary::Binary;
 pub(crate) use client::{Answer, Chat, Sse, types};
+use holdpoint_demo::{DemoModel, demo_tools};
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Runtime, RuntimeBuilder},
     log::Log,
-    model::ScriptModel,
+    model::{Model, ScriptModel},
 };
 use holdpoint_server::{AuthKey, ConnectionLimits, Keys, Limits, Role, Server, ServerBuilder};
 use holdpoint_testkit::ManualClock;
@@ -76,17 +77,20 @@ pub(crate) struct Setup {
 impl Setup {
     /// The demo, in memory.
     pub(crate) fn demo() -> Self {
-        let clock = Arc::new(ManualClock::new(Timestamp(START)));
-        let builder = Runtime::builder().clock(clock.clone());
-        Self { builder, clock, keys: Keys::default(), limits: Limits::default() }
+        Self::of(Arc::new(DemoModel))
     }
 
     /// A scripted model.
     pub(crate) fn script(script: &Value) -> Self {
         let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
-        let mut setup = Self::demo();
-        setup.builder = setup.builder.model(Arc::new(model));
-        setup
+        Self::of(Arc::new(model))
+    }
+
+    /// The demo tools with this model.
+    pub(crate) fn of(model: Arc<dyn Model>) -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp(START)));
+        let builder = Runtime::builder(model).tools(demo_tools()).clock(clock.clone());
+        Self { builder, clock, keys: Keys::default(), limits: Limits::default() }
     }
 
     pub(crate) fn log(mut self, log: Arc<dyn Log>) -> Self {

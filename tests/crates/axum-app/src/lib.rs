@@ -10,16 +10,16 @@ use std::sync::Arc;
 use axum::{Router, routing::post};
 use holdpoint_server::{
     Server,
-    runtime::{Runtime, RuntimeBuilder, ToolSet},
+    runtime::{Runtime, RuntimeBuilder, ToolSet, model::Model},
 };
 
 use crate::database::Database;
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The runtime with the shop's tools. A test adds its own model and clock.
-pub fn runtime(database: &Database) -> Result<RuntimeBuilder, Failure> {
-    Ok(Runtime::builder().tools(ToolSet::new([tools::refund(database.clone())?])?))
+/// The runtime with the shop's tools. A test has its own model and clock.
+pub fn runtime(database: &Database, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
+    Ok(Runtime::builder(model).tools(ToolSet::new([tools::refund(database.clone())?])?))
 }
 
 /// The app.

@@ -41,9 +41,9 @@ async fn refunding_with(log: Arc<dyn Log>, database: &Database, amount: f64) -> 
     let steps = json!([[{"toolCall": {"name": "refund", "input": {"amount": amount}}}], [{"text": ["Done."]}]]);
     let script = json!({"turns": [{"steps": steps}, {"steps": steps}]}).to_string();
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
-    let builder = runtime(database).expect("the tools are valid").clock(Arc::clone(&clock) as _).log(log);
     let model = Arc::new(ScriptModel::from_text(&script).expect("a valid script"));
-    (builder.model(model).start().await.expect("starts"), clock)
+    let builder = runtime(database, model).expect("the tools are valid").clock(Arc::clone(&clock) as _).log(log);
+    (builder.start().await.expect("starts"), clock)
 }
 
 async fn ask(runtime: &Runtime, user: &str) -> Subject {

@@ -5,15 +5,26 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    driver::{Next, Runtime},
+    driver::{Next, Runtime, RuntimeBuilder},
     log::{Batch, Found, HeadQuery, HoldChanges, HoldQuery, HoldsOf, Log, MemoryLog, Ownership, Stored},
+    model::ScriptModel,
     project::View,
+    tool::{Tool, ToolContext, ToolSet},
 };
+
+/// A model that pays, and the tool for it.
+fn paying() -> RuntimeBuilder {
+    let script = r#"{"turns": [{"steps": [[{"toolCall": {"name": "pay", "input": {"recipient": "Hanako"}}}]]}]}"#;
+    let model = ScriptModel::from_text(script).expect("a script");
+    let pay = Tool::server("pay", "Pays", |_: serde_json::Value, _: ToolContext| async { Ok(()) });
+    let tools = ToolSet::new([pay.approve_always().build().expect("a tool")]).expect("one tool");
+    Runtime::builder(std::sync::Arc::new(model)).tools(tools)
+}
 
 /// A log with one chat in which a payment waits for approval.
 async fn played(id: &str) -> std::sync::Arc<MemoryLog> {
     let log = std::sync::Arc::new(MemoryLog::default());
-    let runtime = Runtime::builder().log(log.clone()).start().await.expect("it starts");
+    let runtime = paying().log(log.clone()).start().await.expect("it starts");
     let request: ChatRequest = serde_json::from_value(json!({"id": id, "messages": [
         {"role": "user", "parts": [{"type": "text", "text": "send 50 dollars to Hanako"}]},
     ]}))

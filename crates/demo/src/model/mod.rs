@@ -23,9 +23,8 @@ use self::{
     outcome::Outcome,
     plan::{Action, Plan},
 };
-use super::{
-    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, Usage, UserPart,
-    conversation::{last_user_text, since_user},
+use holdpoint_runtime::model::{
+    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, Usage, UserPart, last_user_text, since_user,
 };
 
 const VERSION: &str = "holdpoint-demo";
@@ -190,7 +189,7 @@ fn read(messages: &[ModelMessage]) -> u64 {
             .iter()
             .map(|part| match part {
                 UserPart::Text(text) => words(text),
-                UserPart::File { .. } => 1,
+                _ => 1,
             })
             .sum(),
         ModelMessage::Assistant { text, calls, .. } => {
@@ -201,6 +200,7 @@ fn read(messages: &[ModelMessage]) -> u64 {
                 |outcome: &Result<Value, String>| outcome.as_ref().map_or_else(String::clone, Value::to_string);
             results.iter().map(|result| words(&output(&result.outcome))).sum()
         }
+        _ => 0,
     });
     words.sum::<usize>() as u64
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tool::{Returns, Tool, ToolBuilder, ToolContext};
+use holdpoint_runtime::tool::{Returns, Tool, ToolBuilder, ToolContext};
 
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::tool::{Tool, ToolBuilder, ToolContext, ToolError};
+use holdpoint_runtime::tool::{Tool, ToolBuilder, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
 struct Search {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::language::Language;
-use crate::tool::text::plain;
+use holdpoint_runtime::tool::text::plain;
 
 /// Maximum length of external text in a sentence.
 const MAX_TEXT_CHARS: usize = 200;

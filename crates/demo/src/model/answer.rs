@@ -7,7 +7,7 @@ use super::{
     outcome::Outcome,
     phrase::{count, decimal, hundredths, money, phrase, text},
 };
-use crate::{
+use holdpoint_runtime::{
     model::{ModelCall, ModelResult},
     tool::text::{plain, show},
 };

@@ -8,7 +8,7 @@ mod payment;
 mod recent;
 mod weather;
 
-use super::{ToolSet, ToolSource};
+use holdpoint_runtime::tool::{ToolSet, ToolSource};
 
 /// The seven demo tools.
 pub fn demo_tools() -> ToolSet {
@@ -33,7 +33,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
+    use holdpoint_runtime::{
         subject::Subject,
         tool::{
             ApprovalPolicy::{Always, Never},
@@ -44,7 +44,7 @@ mod tests {
 
     /// A chat that calls one tool as the driver does: it validates the input and passes the last output.
     pub(super) struct Calls {
-        tool: crate::tool::Tool,
+        tool: holdpoint_runtime::tool::Tool,
         chat: ChatId,
         pub(super) last_output: Option<Arc<Value>>,
     }

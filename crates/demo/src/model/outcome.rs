@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::{ModelResult, ResultCause};
+use holdpoint_runtime::model::{ModelResult, ResultCause};
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +33,8 @@ impl<'a> Outcome<'a> {
             (ResultCause::Stopped, _) => Self::Stopped,
             (ResultCause::Superseded, _) => Self::Superseded,
             (ResultCause::Interrupted, _) => Self::Interrupted,
-            (ResultCause::Reported | ResultCause::Edited | ResultCause::Refused, Ok(output)) => Self::of_output(output),
-            (ResultCause::Reported | ResultCause::Edited | ResultCause::Refused, Err(text)) => Self::Failed(text),
+            (_, Ok(output)) => Self::of_output(output),
+            (_, Err(text)) => Self::Failed(text),
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use super::recent::Recent;
-use crate::{
+use holdpoint_runtime::{
     clock::{Clock, SystemClock},
     subject::Subject,
     tool::{Tool, ToolBuilder, ToolContext},

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::recent::Recent;
-use crate::tool::{Tool, ToolBuilder, ToolContext};
+use holdpoint_runtime::tool::{Tool, ToolBuilder, ToolContext};
 
 /// How many places are remembered.
 const MAX_PLACES: usize = 10_000;

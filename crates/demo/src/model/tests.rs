@@ -7,10 +7,11 @@ use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 use serde_json::{Value, json};
 
 use super::{DemoModel, language::Language};
-use crate::{
+use crate::demo_tools;
+use holdpoint_runtime::{
     model::{Model, ModelCall, ModelEvent, ModelMessage, ModelRequest, ModelResult, ResultCause, UserPart},
     subject::Subject,
-    tool::{ToolContext, ToolSet, demo::demo_tools},
+    tool::{ToolContext, ToolSet},
 };
 
 /// A turn: the calls of each step, and the final text.
