@@ -260,7 +260,8 @@ pub struct LiveStream {
     step: StepShown,
     /// Whether the response under way is that to a request of this connection.
     is_asked: bool,
-    /// Requests that came again while their response was under way. Each gets its own once that has come to rest.
+    /// Requests that came again while their response was under way. Each gets its own once the turn has ended: a client that
+    /// reads on would show a question twice.
     owed: Vec<LiveTaken>,
 }
 
@@ -419,7 +420,8 @@ impl LiveStream {
                 }
             }
             self.is_begun = out.iter().any(is_start) || self.is_begun && !self.projection.is_closed();
-            if self.is_at_rest() && self.reader.after(self.position).is_empty() {
+            self.is_asked &= !self.is_at_rest() || !self.reader.after(self.position).is_empty();
+            if !self.is_asked && self.projection.is_closed() {
                 self.pay(out);
             }
             if !out.is_empty() {
@@ -430,13 +432,12 @@ impl LiveStream {
 }
 
 impl LiveStream {
-    /// Writes the responses to the requests that came again, as if they came now: the one under way has come to rest.
+    /// Writes the responses to the requests that came again, as if they came now: the turn has ended.
     fn pay(&mut self, out: &mut Vec<Out>) {
-        self.is_asked = false;
         for taken in std::mem::take(&mut self.owed) {
             self.continue_turn(&taken, false, out);
         }
-        self.is_begun &= !self.projection.is_closed();
+        self.is_begun = false;
     }
 }
 

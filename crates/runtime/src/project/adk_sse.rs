@@ -147,6 +147,9 @@ impl Turn {
         match fact {
             Fact::StepStarted => {
                 self.open(fact, out);
+                if self.rounds == 0 && self.audience.is_there() {
+                    self.release_outcomes(out);
+                }
                 self.text.next_step(out);
                 self.has_question_in_step = false;
             }
@@ -316,13 +319,14 @@ impl Turn {
     }
 
     fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        if self.rounds > 0 || self.held_with_step() {
+        let is_there = self.audience.is_there();
+        if self.rounds > 0 || self.held_with_step() || !is_there {
             self.held.push(id.clone());
         } else {
             self.show(id, out);
             self.tell_outcome(id, out);
         }
-        if self.rounds == 0 && self.unsettled_in_step().next().is_none() {
+        if self.rounds == 0 && is_there && self.unsettled_in_step().next().is_none() {
             self.release_outcomes(out);
         }
     }

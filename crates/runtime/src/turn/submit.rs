@@ -413,8 +413,13 @@ fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
         Stage::Settled { position, .. } => Some(position),
         _ => None,
     };
+    let at = match answer {
+        Answer::Approval { .. } => decided.or(settled),
+        // What followed the decision came before the result.
+        Answer::Result { .. } => settled.or(decided),
+    };
     // An answer for an earlier turn is history, not news.
-    decided.or(settled).filter(|_| is_last_turn(draft, call.turn))
+    at.filter(|_| is_last_turn(draft, call.turn))
 }
 
 fn is_last_turn(draft: &Draft<'_>, turn: u64) -> bool {
