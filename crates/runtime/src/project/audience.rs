@@ -10,7 +10,7 @@ use crate::fact::{Cause, Fact};
 pub(super) enum Audience {
     /// The response to the request that it began with.
     Request,
-    /// Nobody: it began with a decision made elsewhere.
+    /// Nobody: it began with a decision made elsewhere, or with a stop.
     Nobody,
     /// Nobody, unless the turn goes on: it began with an expiry, after which the turn waits for a request.
     NobodyYet,
@@ -29,6 +29,7 @@ impl Audience {
                 }
             }
             (_, Fact::Settled { cause: Cause::Expired, .. }) if !is_open => Self::NobodyYet,
+            (_, Fact::Settled { .. }) if !is_open => Self::Nobody,
             (_, _) if is_open => self,
             _ => Self::Request,
         }
