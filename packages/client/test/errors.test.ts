@@ -47,8 +47,9 @@ describe("HoldpointError", () => {
   it("says that a role is needed", async () => {
     const options = { baseUrl: server.url, apiKey: KEY };
     expect(await createHoldpoint(options).me()).toEqual({ subject: "alice", roles: ["approver"], groups: ["finance"] });
-    for (const request of [createHoldpoint(options).chats.stop("c"), createHoldpoint(options).status()]) {
-      expect(await failure(request)).toMatchObject({ code: "role-required", status: 403, isRetryable: false });
+    const client = createHoldpoint(options);
+    for (const request of [() => client.chats.stop("c"), () => client.status()]) {
+      expect(await failure(request())).toMatchObject({ code: "role-required", status: 403, isRetryable: false });
     }
   });
 
