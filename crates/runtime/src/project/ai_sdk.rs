@@ -183,8 +183,7 @@ impl Turn {
                 if let (Some(wire), Some(made)) = (self.wire.get_mut(call), self.calls.get(call)) {
                     wire.is_gated = made.is_gated;
                 }
-                let runs_when_shown = self.calls.get(call).is_some_and(Call::runs_when_shown);
-                if self.calls.order == CallOrder::Together && !runs_when_shown {
+                if self.calls.order == CallOrder::Together && !self.waits_for_hold() {
                     self.show(call, out);
                 }
             }
@@ -311,6 +310,12 @@ impl Turn {
             true if !wire.has_deltas => out.push(deltas(id, (&*input.to_string()).into())),
             true => {}
         }
+    }
+
+    /// Whether a call of the step is shown only when the step is complete, and those after it with it.
+    fn waits_for_hold(&self) -> bool {
+        let unshown = self.calls.made_in_step().iter().filter(|id| !self.has_input(id));
+        unshown.filter_map(|id| self.calls.get(id)).any(Call::runs_when_shown)
     }
 
     fn is_settled(&self, id: &ToolCallId) -> bool {

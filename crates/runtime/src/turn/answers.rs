@@ -145,11 +145,17 @@ fn take_decision(
     grant.map_or(Answered::Taken, |(grant, _)| Answered::Remembered(grant))
 }
 
-/// Does what was decided about the calls of the step: here, on another node, or before the log was cut off.
+/// Does what was decided about the calls of the step: here, on another node, or before the log was cut off. Calls are started
+/// first, so that whoever is told of a denial knows whether others go on.
 pub(super) fn carry_out(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    for id in draft.state.turn.as_ref().map(|turn| turn.calls.clone()).unwrap_or_default() {
-        let asked = draft.call(&id).filter(|call| call.stage == Stage::Asked);
-        let Some(decided) = asked.and_then(|call| call.request.as_ref()?.decision.clone()) else { continue };
+    let calls = draft.state.turn.iter().flat_map(|turn| &turn.calls);
+    let decided = calls.filter_map(|id| {
+        let call = draft.call(id).filter(|call| call.stage == Stage::Asked)?;
+        Some((id.clone(), call.request.as_ref()?.decision.clone()?))
+    });
+    let is_start = |(_, decided): &(ToolCallId, Decided)| matches!(decided.verdict, Verdict::Approve { .. });
+    let (started, settled): (Vec<_>, Vec<_>) = decided.partition(is_start);
+    for (id, decided) in started.into_iter().chain(settled) {
         match decided.verdict {
             Verdict::Approve { .. } => calls::start(draft, &id, env),
             Verdict::Deny => {

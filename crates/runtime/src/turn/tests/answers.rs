@@ -134,3 +134,18 @@ fn a_tool_is_done_once() {
     let facts: &'static str = format!("{HELD}, approved pay, started pay, ran pay").leak();
     assert_eq!(facts_of(given(facts).when(tool_done("pay", Ok(json!(2))))), "");
 }
+
+/// A client is told of a denial only when it is known whether others of the step go on, so these are started first.
+#[test]
+fn of_several_decisions_the_approvals_come_first() {
+    let asked = "opened, said u1, turn, step, called locate, called pay, step ended, asked locate, asked pay";
+    let part = |name: &str, approved: bool| {
+        json!({
+            "type": format!("tool-{name}"), "toolCallId": name, "state": "approval-responded", "input": {"n": 1},
+            "approval": {"id": name, "approved": approved},
+        })
+    };
+    let answer = json!({"id": "answer", "role": "assistant", "parts": [part("locate", false), part("pay", true)]});
+    let facts = facts_of(given(asked).when(request(json!({"messages": [message("u1"), answer]}))));
+    assert_eq!(facts, "denied locate, approved pay, started pay, settled locate by decision: denied");
+}
