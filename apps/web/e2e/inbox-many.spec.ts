@@ -104,7 +104,7 @@ test.describe("a hostile request", () => {
 
   test("is shown as text, and A does not approve what was not in view", async ({ page, server }) => {
     const body = {
-      id: `c ${RLO}`,
+      id: "c",
       messages: [{ id: "m1", role: "user", parts: [{ type: "text", text: `go ${RLO}on` }] }],
     };
     const headers = { "content-type": "application/json" };

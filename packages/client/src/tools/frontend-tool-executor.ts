@@ -49,6 +49,8 @@ export class FrontendToolExecutor {
   readonly #abort = new AbortController();
   readonly #seen = new Map<ToolCallId, { call: FrontendCall; isWaiting: boolean }>();
   readonly #running = new Map<ToolCallId, RunningCall>();
+  /** The calls that the server's record has had, also before they ran here: while they waited for an approval. */
+  readonly #held = new Set<ToolCallId>();
   /**
    * The prompts that were opened here. Unlike other calls they are shown in every tab, since the user may be looking at any
    * of them. The first answer counts, and the other tabs withdraw theirs.
@@ -169,10 +171,10 @@ export class FrontendToolExecutor {
     for (const [toolCallId, running] of this.#running) {
       const record = records.get(toolCallId);
       // A call that the record has had and does not have any more was deleted with its chat.
-      const isOver = record === undefined ? running.wasHeld : record.state === "settled" || record.cut;
+      const isOver = record === undefined ? this.#held.has(toolCallId) : record.state === "settled" || record.cut;
       if (isOver && running.isWaiting) this.#end(toolCallId);
-      running.wasHeld ||= record !== undefined;
     }
+    for (const toolCallId of records.keys()) this.#held.add(toolCallId);
     for (const { toolCallId, toolName, input, kind, state, cut } of holds) {
       if (kind === "frontend" && state === "waiting" && !cut) this.#begin({ toolCallId, toolName, input });
     }

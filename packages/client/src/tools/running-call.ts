@@ -9,8 +9,6 @@ export class RunningCall {
   readonly over: Promise<undefined>;
   /** The message that shows the call, once one does. */
   messageId: string | undefined;
-  /** Whether the server's record has had the call. */
-  wasHeld = false;
   readonly #abort = new AbortController();
   #isOver = false;
   #resolve: (value: undefined) => void = () => {};
