@@ -15,11 +15,9 @@ interface Props {
   isReady: boolean;
   onSend: (text: string) => void;
   onStop: () => void;
-  /** Somebody writes. */
-  onWrite?: () => void;
 }
 
-export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, onStop, onWrite }: Props) {
+export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, onStop }: Props) {
   const [text, setText] = useState(() => readDraft(draftOf));
   const field = useRef<HTMLTextAreaElement>(null);
   const canSend = isReady && text.trim() !== "";
@@ -32,12 +30,11 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
   const write = (next: string) => {
     setText(next);
     writeDraft(draftOf, next);
-    onWrite?.();
   };
   const send = () => {
     if (!canSend) return;
-    write("");
     onSend(text.trim());
+    write("");
   };
   return (
     <form

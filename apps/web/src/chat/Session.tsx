@@ -1,6 +1,6 @@
 import { earlierAttempts } from "holdpoint";
 import type { ChatHold } from "holdpoint/protocol";
-import { useEffect, useMemo, useRef } from "react";
+import { useMemo } from "react";
 import type { Mode } from "../modes";
 import { Untrusted } from "../text/Untrusted";
 import { Announcer } from "./Announcer";
@@ -16,14 +16,12 @@ import { useCallLookup } from "./useCallLookup";
 import { useSession } from "./useSession";
 import { Welcome } from "./Welcome";
 
-export interface SessionProps {
+interface Props {
   chatId: string;
   mode: Mode;
   /** The server does not have this chat. */
   isNew: boolean;
   onFirstMessage: () => void;
-  /** A message to begin with: it was written before this was loaded. */
-  first?: string | undefined;
 }
 
 const STOPPING = {
@@ -33,7 +31,7 @@ const STOPPING = {
 const NO_HOLDS: readonly ChatHold[] = [];
 
 /** An open chat. Remount it for another chat or mode. */
-export function Session({ chatId, mode, isNew, onFirstMessage, first }: SessionProps) {
+export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
   const session = useSession({ chatId, mode, isNew });
   const { messages, status, error, clearError, holds, history, server, unsent, stopping, edit, again, delay } = session;
   const lookup = useCallLookup(session);
@@ -49,13 +47,6 @@ export function Session({ chatId, mode, isNew, onFirstMessage, first }: SessionP
     onFirstMessage();
     session.send(text);
   };
-  const unsaid = useRef(first);
-  useEffect(() => {
-    const text = unsaid.current;
-    if (text === undefined || !isLoaded) return;
-    unsaid.current = undefined;
-    send(text);
-  });
   if (history.state === "failed" && last === undefined) {
     return (
       <div className="chat">

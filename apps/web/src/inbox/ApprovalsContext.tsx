@@ -4,7 +4,7 @@ import { consoleFetch, useServer } from "../api/server";
 import { tapDecisions } from "../inspector/markDecision";
 import { useMe } from "../shell/useMe";
 import { COUNTED, countText } from "./badge";
-import { hasVoted } from "./votes";
+import { hasVoted } from "./entry";
 
 type Approvals = Pick<
   UseApprovalsHelpers,

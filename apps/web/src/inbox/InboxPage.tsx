@@ -1,7 +1,6 @@
 import { History, Inbox, Keyboard, Menu, ShieldCheck } from "lucide-react";
-import { useContext, useState } from "react";
+import { type MouseEvent, useContext, useState } from "react";
 import { useCommands } from "../shell/commands";
-import { inPage } from "../shell/inPage";
 import { formatRoute, INBOX, INBOX_VIEWS, type InboxView, navigate, type Place, routeStore } from "../shell/route";
 import { AlertsMenu } from "./AlertsMenu";
 import { ApprovalsContext, useWaitingCount } from "./ApprovalsContext";
@@ -104,4 +103,13 @@ function order(next: "newest" | undefined): void {
   const { place } = routeStore.read();
   const inbox = place.kind === "inbox" ? place : INBOX;
   navigate({ place: { ...inbox, view: "waiting", filter: { ...inbox.filter, order: next } } });
+}
+
+/** A link that stays in this page, unless the person wants another tab. */
+export function inPage(go: () => void) {
+  return (event: MouseEvent) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    go();
+  };
 }

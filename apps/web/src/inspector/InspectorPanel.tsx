@@ -9,7 +9,6 @@ import { RecordingView } from "./RecordingView";
 import { ReplayView } from "./ReplayView";
 import { recorderOf } from "./recordings";
 import { checkable } from "./turns";
-import "../styles/inspector.css";
 
 interface Props {
   chatId: string;

@@ -2,11 +2,13 @@ import { useServerStatus } from "holdpoint/react";
 import { useState } from "react";
 import { keyStore } from "../api/key";
 import { useServer } from "../api/server";
-import { ChatPlace } from "../chat/ChatPlace";
+import { Session } from "../chat/Session";
 import { AlertsWatcher } from "../inbox/AlertsWatcher";
 import { ApprovalsProvider } from "../inbox/ApprovalsContext";
 import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
+import { InboxContent, InboxHeader } from "../inbox/InboxPage";
 import { NowPlaying } from "../panel/NowPlaying";
+import { StatusContent, StatusHeader } from "../status/StatusPage";
 import { useStore } from "../store";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { useCommands } from "./commands";
@@ -15,22 +17,12 @@ import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
 import { KeyDialog } from "./KeyDialog";
 import { Palette } from "./Palette";
-import { lazily } from "./part";
 import { INBOX, navigate, newChat, routeStore, STATUS } from "./route";
 import { Sheet } from "./Sheet";
 import { Sidebar } from "./Sidebar";
 import { setTheme } from "./theme";
 import { isAdmin, MeContext, useMe, useReadMe } from "./useMe";
 import { useMedia } from "./useMedia";
-
-const InboxHeader = lazily(async () => (await import("../inbox/InboxPage")).InboxHeader, <HeaderPlaceholder />);
-const InboxContent = lazily(async () => (await import("../inbox/InboxPage")).InboxContent);
-const StatusHeader = lazily(async () => (await import("../status/StatusPage")).StatusHeader, <HeaderPlaceholder />);
-const StatusContent = lazily(async () => (await import("../status/StatusPage")).StatusContent);
-
-function HeaderPlaceholder() {
-  return <div className="header" aria-hidden="true" />;
-}
 
 export function App() {
   return (
@@ -88,16 +80,14 @@ function Frame() {
       )}
       <main className="app__main">
         {place.kind === "chat" && <Header route={route} onMenu={() => setIsMenuOpen(true)} />}
-        <ErrorBoundary key={place.kind}>
-          {place.kind === "status" && <StatusHeader onMenu={() => setIsMenuOpen(true)} />}
-          {(place.kind === "inbox" || place.kind === "hold") && (
-            <InboxHeader place={place} onMenu={() => setIsMenuOpen(true)} />
-          )}
-        </ErrorBoundary>
+        {place.kind === "status" && <StatusHeader onMenu={() => setIsMenuOpen(true)} />}
+        {(place.kind === "inbox" || place.kind === "hold") && (
+          <InboxHeader place={place} onMenu={() => setIsMenuOpen(true)} />
+        )}
         <ConnectionBanner />
         {place.kind === "chat" ? (
           <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
-            <ChatPlace
+            <Session
               chatId={chatId}
               mode={mode}
               isNew={isNew}
@@ -124,9 +114,7 @@ function Frame() {
       )}
       <NowPlaying />
       <InboxAnnouncer />
-      <ErrorBoundary>
-        <AlertsWatcher />
-      </ErrorBoundary>
+      <AlertsWatcher />
       <Palette />
       <KeyDialog />
     </div>

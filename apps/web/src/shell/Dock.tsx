@@ -1,15 +1,12 @@
 import { Activity, Globe, Inbox, Maximize2, Minimize2, X } from "lucide-react";
 import { Tabs } from "radix-ui";
 import { useWaitingCount } from "../inbox/ApprovalsContext";
+import { InboxPanel } from "../inbox/InboxPanel";
+import { InspectorPanel } from "../inspector/InspectorPanel";
+import { PagesPanel } from "../panel/PagesPanel";
 import { pagesStore } from "../panel/pages";
 import { useStore } from "../store";
-import { ErrorBoundary } from "./ErrorBoundary";
-import { lazily } from "./part";
 import { DOCKS, type DockTab } from "./route";
-
-const InboxPanel = lazily(async () => (await import("../inbox/InboxPanel")).InboxPanel);
-const InspectorPanel = lazily(async () => (await import("../inspector/InspectorPanel")).InspectorPanel);
-const PagesPanel = lazily(async () => (await import("../panel/PagesPanel")).PagesPanel);
 
 interface Props {
   tab: DockTab;
@@ -70,20 +67,14 @@ export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
         </button>
       </div>
       <Tabs.Content value="approvals" className="dock__content">
-        <ErrorBoundary>
-          <InboxPanel currentChatId={chatId} />
-        </ErrorBoundary>
+        <InboxPanel currentChatId={chatId} />
       </Tabs.Content>
       {/* Pages stay loaded while another tab of the dock is open. */}
       <Tabs.Content value="pages" className="dock__content dock__content--pages" forceMount hidden={tab !== "pages"}>
-        <ErrorBoundary>
-          <PagesPanel />
-        </ErrorBoundary>
+        <PagesPanel />
       </Tabs.Content>
       <Tabs.Content value="inspector" className="dock__content">
-        <ErrorBoundary>
-          <InspectorPanel chatId={chatId} />
-        </ErrorBoundary>
+        <InspectorPanel chatId={chatId} />
       </Tabs.Content>
     </Tabs.Root>
   );

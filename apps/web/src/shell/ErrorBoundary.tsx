@@ -1,6 +1,5 @@
 import { Component, type ReactNode } from "react";
 import { Untrusted } from "../text/Untrusted";
-import { PartError } from "./part";
 
 interface Props {
   children: ReactNode;
@@ -30,11 +29,6 @@ export class ErrorBoundary extends Component<Props, State> {
         <button type="button" className="button" onClick={() => this.setState({ error: undefined })}>
           Try again
         </button>
-        {error instanceof PartError && (
-          <button type="button" className="button" onClick={() => location.reload()}>
-            Reload the page
-          </button>
-        )}
       </div>
     );
   }

@@ -7,7 +7,6 @@ import { Time } from "../tools/Time";
 import { ToolIcon } from "../tools/ToolIcon";
 import { approvalOf, approversOf, decisionsOf } from "./policy";
 import { useStatus } from "./useStatus";
-import "../styles/status.css";
 
 export function StatusHeader({ onMenu }: { onMenu: () => void }) {
   return (
