@@ -50,6 +50,7 @@ mod running;
 mod runtime;
 mod seal;
 mod shown;
+mod stored_chat;
 pub mod transfer;
 mod unreadable;
 mod verify;
@@ -74,8 +75,9 @@ pub use grants::GrantCursor;
 pub use head::Hold;
 pub use limits::Limits;
 pub use lists::{ApprovalCursor, ChatCursor, ChatSummary, CursorError, OpenHold, Page};
-pub use response::{LiveStream, LiveTaken, Next, ResponseStream, StoredChat};
+pub use response::{LiveStream, LiveTaken, Next, ResponseStream};
 pub use runtime::Runtime;
+pub use stored_chat::StoredChat;
 pub use verify::{
     Anchor, Finding, GrantAnchor, LineChange, Verified, verify, verify_chain, verify_grants, verify_tables,
 };

@@ -1,4 +1,4 @@
-//! Readers of an awake chat: its stored messages, one response, or a live connection.
+//! Readers of an awake chat: one response, or a live connection.
 
 use std::{
     pin::Pin,
@@ -7,22 +7,16 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::{
-    chunk::{Chunk, Chunks},
-    holds::ChatHold,
-    message::UiMessage,
-};
+use holdpoint_protocol::chunk::{Chunk, Chunks};
 
-use super::{RuntimeError, feed::FeedReader, memory::Memory};
+use super::feed::FeedReader;
 use crate::{
     fact::Fact,
-    identity::Identity,
     project::{
-        AdkLive, Listed, Out, Projection, Response, Resume, StepShown, View, asked_again, history, holds,
-        is_call_start, is_end, is_start, is_step,
+        AdkLive, Out, Projection, Response, Resume, StepShown, View, asked_again, is_call_start, is_end, is_start,
+        is_step,
     },
     subject::Subject,
-    tool::ToolSet,
     turn::{PlannedTurn, ResponsePlan},
 };
 
@@ -196,39 +190,6 @@ impl Source {
             }
         }
         Next::Gone
-    }
-}
-
-/// A chat opened for reading. It stays in memory while this exists.
-pub struct StoredChat(pub(super) FeedReader);
-
-impl StoredChat {
-    /// The size in bytes, as stored: about that of the messages as JSON.
-    pub fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    /// The stored messages.
-    pub async fn messages(&self) -> Result<Vec<UiMessage>, RuntimeError> {
-        let (facts, _memory) = self.facts().await?;
-        Ok(history(&facts))
-    }
-
-    /// The holds, open and past, with their decisions.
-    ///
-    /// `tools` are those of the chat ([`Runtime::tools_of`](super::Runtime::tools_of)): they say what a person may decide.
-    /// `by` is who asks: each hold says what they may do about it.
-    pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
-        let (facts, _memory) = self.facts().await?;
-        Ok(holds(&facts, listed, tools, by))
-    }
-
-    async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
-        // Before those that were read earlier: what is added meanwhile comes after them.
-        let later = self.0.after(0);
-        let (mut facts, memory) = self.0.earlier().await?;
-        facts.extend(later);
-        Ok((facts, memory))
     }
 }
 
