@@ -7,6 +7,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Postgres } from "../nodes/postgres.mjs";
 import { binary, environment } from "../server.mjs";
 
 /** What the server may take, whatever one client does, and how long others may wait. */
@@ -52,15 +53,19 @@ input_schema = { type = "object" }
 export class Server {
   #child;
   #folder;
+  #database;
   #sockets = new Set();
 
-  static async start() {
+  /** `engine`: where the chats are, `sqlite` or `postgres`. */
+  static async start(engine) {
     const server = new Server();
+    if (engine === "postgres") server.#database = await Postgres.start();
     server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-memory-"));
     const file = (name) => join(server.#folder, name);
     await writeFile(file("holdpoint.toml"), settings);
     await writeFile(file("script.json"), JSON.stringify(script()));
-    const args = ["serve", "--listen", "127.0.0.1:0", "--data", file("data"), "--config", file("holdpoint.toml")];
+    const place = server.#database ? ["--log", server.#database.url()] : ["--data", file("data")];
+    const args = ["serve", "--listen", "127.0.0.1:0", ...place, "--config", file("holdpoint.toml")];
     args.push("--model", `script:${file("script.json")}`);
     server.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "inherit"] });
     for await (const piece of server.#child.stdout) {
@@ -75,6 +80,7 @@ export class Server {
   async stop() {
     for (const socket of this.#sockets) socket.destroy();
     this.#child.kill("SIGKILL");
+    await this.#database?.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
 

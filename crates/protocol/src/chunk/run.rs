@@ -115,8 +115,21 @@ impl Run {
         })
     }
 
-    /// Appends the JSON of every chunk between `before` and `after`. The common prefix is built once.
+    /// Appends the JSON of every chunk between `before` and `after`.
     pub(crate) fn write(&self, before: &[u8], after: &[u8], out: &mut Vec<u8>) -> serde_json::Result<()> {
+        self.write_some(0, usize::MAX, before, after, out).map(drop)
+    }
+
+    /// The same from a piece on, until `out` has this many bytes. Returns the piece to go on with, if any is left. The
+    /// common prefix is built once.
+    pub(crate) fn write_some(
+        &self,
+        from: usize,
+        most: usize,
+        before: &[u8],
+        after: &[u8],
+        out: &mut Vec<u8>,
+    ) -> serde_json::Result<Option<usize>> {
         let (kind, id, key) = match &self.of {
             DeltaOf::Text(id) => ("{\"type\":\"text-delta\",\"id\":", id.as_str(), ",\"delta\":"),
             DeltaOf::Reasoning(id) => ("{\"type\":\"reasoning-delta\",\"id\":", id.as_str(), ",\"delta\":"),
@@ -128,14 +141,18 @@ impl Run {
         head.extend_from_slice(kind.as_bytes());
         serde_json::to_writer(&mut head, id)?;
         head.extend_from_slice(key.as_bytes());
-        out.reserve(self.pieces.text().len() + self.pieces.0.ends.len() * (head.len() + after.len() + 4));
-        for piece in self.pieces.iter() {
+        let whole = self.pieces.text().len() + self.pieces.0.ends.len() * (head.len() + after.len() + 4);
+        out.reserve(whole.min(most));
+        for (at, piece) in self.pieces.iter().enumerate().skip(from) {
+            if at > from && out.len() >= most {
+                return Ok(Some(at));
+            }
             out.extend_from_slice(&head);
             serde_json::to_writer(&mut *out, piece)?;
             out.push(b'}');
             out.extend_from_slice(after);
         }
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::DONE;
-use crate::chunk::{Chunk, Chunks};
+use crate::chunk::{Chunk, Chunks, Run};
 
 /// Appends one chunk as an SSE event.
 pub fn encode(chunk: &Chunk, out: &mut Vec<u8>) {
@@ -26,6 +26,16 @@ pub fn encode_chunks(chunks: &Chunks, out: &mut Vec<u8>) {
     if run.write(b"data: ", b"\n\n", out).is_err() {
         out.truncate(before);
     }
+}
+
+/// Appends the events of a run of deltas from a piece on, until `out` has this many bytes; at least one. Returns the piece to
+/// go on with, if any is left.
+pub fn encode_some(run: &Run, from: usize, most: usize, out: &mut Vec<u8>) -> Option<usize> {
+    let before = out.len();
+    run.write_some(from, most, b"data: ", b"\n\n", out).unwrap_or_else(|_| {
+        out.truncate(before);
+        None
+    })
 }
 
 /// Appends the JSON of one chunk, as the WebSocket frames have it.
@@ -56,7 +66,26 @@ pub fn encode_comment(text: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::{StartStep, TextDelta};
+    use crate::chunk::{DeltaOf, Pieces, StartStep, TextDelta};
+
+    #[test]
+    fn a_long_run_is_written_in_pieces() {
+        let mut pieces = Pieces::default();
+        (0..100).for_each(|number: u32| pieces.push(&format!("{number} {}", "x".repeat(50))));
+        let run = Run { of: DeltaOf::Text("0".into()), pieces };
+        let mut whole = Vec::new();
+        encode_chunks(&Chunks::Run(run.clone()), &mut whole);
+        let (mut all, mut next, mut rounds) = (Vec::new(), Some(0), 0);
+        while let Some(from) = next {
+            let mut out = Vec::new();
+            next = encode_some(&run, from, 1000, &mut out);
+            assert!(out.len() < 1200, "{}", out.len());
+            all.extend(out);
+            rounds += 1;
+        }
+        assert!(rounds > 8 && all == whole, "{rounds}");
+        assert_eq!(encode_some(&run, 99, 0, &mut Vec::new()), None, "at least one is written");
+    }
 
     #[test]
     fn an_event_is_data_and_a_blank_line() {

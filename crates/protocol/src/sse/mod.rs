@@ -4,7 +4,7 @@ mod decode;
 mod encode;
 
 pub use decode::{Decoder, Event};
-pub use encode::{encode, encode_chunks, encode_comment, encode_done, encode_json};
+pub use encode::{encode, encode_chunks, encode_comment, encode_done, encode_json, encode_some};
 
 /// The payload that ends a segment over SSE.
 pub const DONE: &str = "[DONE]";

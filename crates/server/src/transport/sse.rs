@@ -100,13 +100,17 @@ pub(super) struct TurnEvents {
     response: ResponseStream,
     /// Chunks that are ready but not written yet.
     ready: VecDeque<Chunks>,
+    /// The number of pieces of the first of them that are written.
+    written: usize,
+    /// Whether the last write was a long one.
+    is_long: bool,
     has_begun: bool,
     flow: Flow,
 }
 
 impl TurnEvents {
     pub(super) fn new(response: ResponseStream) -> Self {
-        Self { response, ready: VecDeque::new(), has_begun: false, flow: Flow::More }
+        Self { response, ready: VecDeque::new(), written: 0, is_long: false, has_begun: false, flow: Flow::More }
     }
 
     async fn wait(&mut self) {
@@ -136,15 +140,28 @@ fn failed(text: &str) -> [Chunks; 2] {
 
 impl Events for TurnEvents {
     async fn next(&mut self, out: &mut Vec<u8>) -> Flow {
+        if std::mem::take(&mut self.is_long) {
+            // The system may take all of a long replay at once. Others come in between.
+            tokio::task::yield_now().await;
+        }
         if self.ready.is_empty() {
             self.wait().await;
         }
         while out.len() < WRITE_BYTES {
-            match self.ready.pop_front() {
-                Some(chunks) => sse::encode_chunks(&chunks, out),
+            let rest = match self.ready.front() {
+                Some(Chunks::One(chunk)) => {
+                    sse::encode(chunk, out);
+                    None
+                }
+                Some(Chunks::Run(run)) => sse::encode_some(run, self.written, WRITE_BYTES, out),
                 None => break,
+            };
+            self.written = rest.unwrap_or_default();
+            if rest.is_none() {
+                self.ready.pop_front();
             }
         }
+        self.is_long = out.len() >= WRITE_BYTES;
         if !self.ready.is_empty() {
             return Flow::More;
         }
