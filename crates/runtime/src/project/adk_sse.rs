@@ -23,7 +23,7 @@ use super::{
     text::Text,
 };
 use crate::{
-    fact::{BlockKind, CallOrder, Fact, TurnEnd},
+    fact::{BlockKind, CallOrder, Cause, Fact, TurnEnd},
     tool::Execution,
 };
 
@@ -183,7 +183,7 @@ impl Turn {
                     self.show(call, out);
                 }
                 self.settle(call, out);
-                self.end_if_waiting(out);
+                self.end_if_waiting(true, out);
             }
             // Decided meanwhile, so the client is not asked.
             Fact::Asked { call, .. } if self.past.is_decided(call) || self.past.is_settled(call) => {
@@ -200,7 +200,7 @@ impl Turn {
                 self.show(call, out);
                 self.has_request_in_segment = true;
                 out.push(Out::one(chunks::approval_request(call, approval)));
-                self.end_if_waiting(out);
+                self.end_if_waiting(true, out);
             }
             Fact::Decided { call, .. } => {
                 let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
@@ -210,10 +210,11 @@ impl Turn {
                 self.open(fact, out);
             }
             Fact::Started { call, .. } => self.started(call, out),
-            Fact::Settled { call, .. } => {
+            Fact::Settled { call, cause, .. } => {
                 self.open(fact, out);
                 self.settle(call, out);
-                self.end_if_waiting(out);
+                // The request that brings a result may bring others, and then the segment goes on.
+                self.end_if_waiting(*cause != Cause::Result, out);
             }
             // After an approval request outcomes are held back, and with them what precedes them.
             Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains_key(call) => {
@@ -315,7 +316,7 @@ impl Turn {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
             self.stale.remove(id);
         }
-        self.end_if_waiting(out);
+        self.end_if_waiting(true, out);
     }
 
     fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
@@ -362,13 +363,15 @@ impl Turn {
         self.text.settled(id, out);
     }
 
-    /// The segment ends when every call of the step is settled or waits for the client, and one waits.
-    fn end_if_waiting(&mut self, out: &mut Vec<Out>) {
+    /// The segment ends when every call of the step is settled or waits for the client, and one waits. `is_final` says whether
+    /// it is certain that it does not go on with the same request.
+    fn end_if_waiting(&mut self, is_final: bool, out: &mut Vec<Out>) {
         let waits: Vec<Waits> = self.calls.waits(self.calls.made_in_step(), &self.past).collect();
         if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
         }
-        if !self.has_request_in_segment && !waits.contains(&Waits::Person) && self.audience.is_there() {
+        let is_asked = self.has_request_in_segment || waits.contains(&Waits::Person);
+        if is_final && !is_asked && self.audience.is_there() {
             self.release_complete_steps(out);
         }
         let for_browser = !self.has_request_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);

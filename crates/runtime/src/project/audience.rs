@@ -28,7 +28,7 @@ impl Audience {
                     (_, false) => Self::Nobody,
                 }
             }
-            (_, Fact::Settled { cause: Cause::Expired, .. }) if !is_open => Self::NobodyYet,
+            (_, Fact::Settled { cause: Cause::Expired, .. }) if !is_open || self == Self::Nobody => Self::NobodyYet,
             (_, Fact::Settled { .. }) if !is_open => Self::Nobody,
             (_, _) if is_open => self,
             _ => Self::Request,

@@ -361,11 +361,12 @@ impl Response {
             out.extend(self.projection.start().map(Chunks::One));
             for id in &self.plan.unsettled {
                 let mut missed = self.sent.remove(id).unwrap_or_default();
-                // A client that has run the call knows that it was to run. And a call that is settled is not to run any
-                // more, although its outcome is held back.
+                // A client that has run the call, or shows it as one to run, knows that it is to run. And a call that is
+                // settled is not to run any more, although its outcome is held back.
                 let is_settled = self.settled.contains(id) && !missed.iter().any(|chunk| settled_call(chunk).is_some());
-                let has_run = self.plan.level(id) >= Some(ClientHas::Run);
-                missed.retain(|chunk| !((has_run || is_settled) && matches!(chunk, Chunk::ToolInputAvailable(_))));
+                let level = self.plan.level(id);
+                let is_told = level == Some(ClientHas::Input) || level >= Some(ClientHas::Run);
+                missed.retain(|chunk| !((is_told || is_settled) && matches!(chunk, Chunk::ToolInputAvailable(_))));
                 out.extend(missed.into_iter().map(|chunk| self.overruled(Chunks::One(chunk))));
             }
         }
