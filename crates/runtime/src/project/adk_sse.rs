@@ -112,9 +112,11 @@ impl Projection for AdkSse {
         self.turn.as_ref().is_some_and(|turn| !turn.is_one_by_one())
     }
 
-    fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
+    fn begin_segment(&mut self, over: HashSet<ToolCallId>, has: Option<&HashSet<&ToolCallId>>) {
         if let Some(turn) = &mut self.turn {
             Arc::make_mut(&mut turn.past).set_over(over);
+            // A segment that nobody got may have shown others.
+            turn.shown.retain(|id, _| has.is_none_or(|has| has.contains(id)));
         }
     }
 

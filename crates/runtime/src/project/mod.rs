@@ -83,9 +83,10 @@ pub trait Projection: Send {
         false
     }
 
-    /// Prepares for the segment of a response, which comes after these calls were settled and shows their end.
-    fn begin_segment(&mut self, over: HashSet<ToolCallId>) {
-        let _ = over;
+    /// Prepares for the segment of a response, which comes after the calls in `over` were settled and shows their end. `has` are
+    /// the calls that its client shows, if it has said so.
+    fn begin_segment(&mut self, over: HashSet<ToolCallId>, has: Option<&HashSet<&ToolCallId>>) {
+        let _ = (over, has);
     }
 
     /// A projection with the same settings that has seen nothing.

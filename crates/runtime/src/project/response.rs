@@ -281,7 +281,9 @@ impl Response {
     /// Prepares the projection for the segment.
     fn begin_segment(&mut self) {
         if self.segment_at.take().is_some() {
-            self.projection.begin_segment(std::mem::take(&mut self.over));
+            let has: HashSet<&ToolCallId> = self.plan.has.iter().map(|(id, _)| id).collect();
+            let has = (!has.is_empty()).then_some(&has);
+            self.projection.begin_segment(std::mem::take(&mut self.over), has);
         }
     }
 
