@@ -71,7 +71,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "wasm",
-        what: "the protocol crate builds for wasm32-unknown-unknown, where that target is installed",
+        what: "the pure crates build for wasm32-unknown-unknown, where that target is installed",
         run: wasm,
     },
     Stage {
@@ -170,7 +170,7 @@ fn wasm(root: &Path) -> Result {
         say!("skipped: the target is not installed (`rustup target add {TARGET}`)");
         return Ok(());
     }
-    cargo(root, &["check", "--package", "holdpoint-protocol", "--target", TARGET])
+    cargo(root, &["check", "--package", "holdpoint-protocol", "--package", "holdpoint-core", "--target", TARGET])
 }
 
 /// Outside the full run, only the property tests of this reader run: the fuzzer takes long, and has to be built.

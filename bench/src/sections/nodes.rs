@@ -14,11 +14,10 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest},
 };
 use holdpoint_runtime::{
-    Runtime, Subject, View,
+    Next, Runtime, Subject, View,
     clock::Timestamp,
-    driver::Next,
-    internals::turn::Answered,
     log::{Append, AppendId, AppendResult, Head, HoldChanges, Log, Ownership},
+    turn::Answered,
 };
 
 use crate::{

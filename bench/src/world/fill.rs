@@ -11,9 +11,8 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
-    Profile, Subject, View,
+    Next, Profile, Subject, View,
     clock::Timestamp,
-    driver::Next,
     log::{
         Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Key, Log, MemoryLog, Ownership,
         Stored,
@@ -224,7 +223,7 @@ fn resealed(json: &str) -> Bytes {
 #[cfg(test)]
 mod tests {
     use holdpoint_protocol::request::DecisionRequest;
-    use holdpoint_runtime::internals::turn::Answered;
+    use holdpoint_runtime::turn::Answered;
 
     use super::*;
 

@@ -8,8 +8,7 @@ use std::{fs, path::Path, sync::Arc};
 pub(crate) use agent::{Asked, LOOK, OPEN, PAY, Scripted, TALK};
 pub(crate) use fill::{Filled, Kind, Templates, held};
 use holdpoint_runtime::{
-    Runtime,
-    driver::Limits,
+    Limits, Runtime,
     log::{Log, PostgresLog, PostgresOptions, SqliteLog},
 };
 use holdpoint_testkit::Postgres;

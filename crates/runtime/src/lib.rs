@@ -48,7 +48,7 @@
 //! # }
 //! ```
 //!
-//! To shut a server down in order, call `Server::close`, then [`driver::Runtime::shutdown`], then end the process.
+//! To shut a server down in order, call `Server::close`, then [`Runtime::shutdown`], then end the process.
 //!
 //! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
 //! suite of `holdpoint-testkit` tests an engine.
@@ -66,56 +66,30 @@
 //! A program can link only one `sqlite3`. With `sqlite`, cargo chooses one that fits sqlx 0.9, diesel 2.3 or sea-orm 2 as
 //! well; a program that depends on an older one of these turns `sqlite` off.
 
-pub mod approvers;
 mod backoff;
 pub mod clock;
-pub mod driver;
-mod fact;
-pub mod grants;
-pub mod identity;
+mod driver;
 pub mod log;
 mod metrics;
 pub mod model;
-#[cfg(test)]
-mod notation;
-mod project;
-mod redact;
-pub mod subject;
 pub mod tool;
-mod turn;
-mod unseen;
-mod value;
 
-pub use driver::{Agent, Profile, ResponseStream, Resume, Runtime, RuntimeBuilder, RuntimeError, View};
-pub use identity::Identity;
-pub use subject::Subject;
+pub use driver::{
+    Agent, Anchor, ApprovalCursor, ApprovalFilter, ApprovalRow, ApprovalState, AuditCursor, Change, Changes,
+    ChatCursor, ChatSummary, Counts, CursorError, DELETED, Finding, GONE, GrantAnchor, GrantCursor, Hold, Limits,
+    LineChange, LiveStream, LiveTaken, Next, OpenHold, Page, ResponseStream, Runtime, RuntimeBuilder, RuntimeError,
+    StartError, StoredChat, Verified, audit_line, gone_chunks, gone_message, input_sha256, transfer, verify,
+    verify_chain, verify_grants, verify_tables,
+};
 pub use tool::{Tool, ToolContext, ToolError, ToolSet};
 
-/// What the server and the tests use: the facts, the turn machine, the projections and the redaction of secrets.
-/// **Not part of the public interface**: it changes in any version.
-pub mod internals {
-    #[allow(missing_docs, reason = "the module says it")]
-    pub mod fact {
-        pub use crate::fact::*;
-    }
-    #[allow(missing_docs, reason = "the module says it")]
-    pub mod project {
-        pub use crate::project::*;
-    }
-    #[allow(missing_docs, reason = "the module says it")]
-    pub mod redact {
-        pub use crate::redact::*;
-    }
-    #[allow(missing_docs, reason = "the module says it")]
-    pub mod turn {
-        pub use crate::turn::*;
-    }
-    #[allow(missing_docs, reason = "the module says it")]
-    pub mod value {
-        pub use crate::value::*;
-    }
-    pub use crate::unseen::is_unseen;
-}
+/// Re-exported, so that a program needs only this crate.
+pub use holdpoint_core::{
+    Identity, Subject, approvers, fact, grants, identity, is_unseen, redact, subject,
+    turn::{self, Answered, Refusal, Rejection},
+    value::{self, ValueError},
+    wire::{self, Channel, Listed, Profile, Resume, View},
+};
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_protocol as protocol;

@@ -15,15 +15,13 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest},
 };
 use holdpoint_runtime::{
-    driver::{Agent, Runtime},
-    internals::{
-        fact::Fact,
-        project::{Resume, View},
-    },
+    Agent, Runtime,
+    fact::Fact,
     log::{Log, MemoryLog},
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{Instructions, MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
+    wire::{Resume, View},
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;

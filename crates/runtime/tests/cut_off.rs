@@ -11,11 +11,8 @@ use std::{
 use futures::stream::BoxStream;
 use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
-    driver::Runtime,
-    internals::{
-        fact::{Cause, Fact, Outcome},
-        project::View,
-    },
+    Runtime,
+    fact::{Cause, Fact, Outcome},
     log::{AuditQuery, Log, MemoryLog},
     model::{Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ScriptModel},
     subject::Subject,
@@ -24,6 +21,7 @@ use holdpoint_runtime::{
         http::HttpEndpoint,
         mcp::{McpServer, McpSettings, McpTransport},
     },
+    wire::View,
 };
 use serde_json::{Value, json};
 use tokio::{

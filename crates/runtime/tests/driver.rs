@@ -14,17 +14,15 @@ use holdpoint_protocol::{
     request::{AckStatus, ChatRequest, Verdict},
 };
 use holdpoint_runtime::{
+    Next, ResponseStream, Runtime,
     clock::Timestamp,
-    driver::{Next, ResponseStream, Runtime},
-    internals::{
-        fact::Fact,
-        project::View,
-        turn::{Answered, FrontendResult},
-    },
+    fact::Fact,
     log::{Log, MemoryLog},
     model::ScriptModel,
     subject::Subject,
     tool::{Prompt, Tool, ToolContext, ToolSet},
+    turn::{Answered, FrontendResult},
+    wire::View,
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
 use serde_json::{Value, json};
@@ -129,8 +127,8 @@ async fn whoever_loses_the_race_reads_again() {
             },
             Fact::Settled {
                 call,
-                outcome: holdpoint_runtime::internals::fact::Outcome::Denied { reason: None },
-                cause: holdpoint_runtime::internals::fact::Cause::Decision,
+                outcome: holdpoint_runtime::fact::Outcome::Denied { reason: None },
+                cause: holdpoint_runtime::fact::Cause::Decision,
                 at: other,
                 channel: None,
                 is_repeatable: false,

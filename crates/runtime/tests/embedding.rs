@@ -15,16 +15,17 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest},
 };
 use holdpoint_runtime::{
-    Identity,
+    Identity, Runtime, RuntimeBuilder, StartError,
     approvers::Approvers,
     clock::Timestamp,
-    driver::{Runtime, RuntimeBuilder, StartError},
+    fact::Fact,
     identity::Role,
-    internals::{fact::Fact, project::View, turn::Answered},
     log::{Log, MemoryLog},
     model::ScriptModel,
     subject::Subject,
     tool::{ApprovalContext, DuplicateTool, Prompt, Tool, ToolBuilder, ToolContext, ToolError, ToolSet},
+    turn::Answered,
+    wire::View,
 };
 use holdpoint_testkit::ManualClock;
 use serde_json::{Value, json};

@@ -15,8 +15,8 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest, Verdict},
 };
 use holdpoint_runtime::{
-    driver::{Answered, Next, Runtime, View},
-    internals::fact::Cause,
+    Answered, Next, Runtime, View,
+    fact::Cause,
     log::{Append, GrantChanges, Log, MemoryLog, Revocation},
     model::ScriptModel,
     subject::Subject,

@@ -8,12 +8,8 @@ use holdpoint_protocol::{
     request::{AckStatus, ChatRequest},
 };
 use holdpoint_runtime::{
-    driver::Runtime,
-    internals::{
-        fact::{Caller, Fact},
-        project::View,
-        turn::{Answered, FrontendResult},
-    },
+    Runtime,
+    fact::{Caller, Fact},
     log::{Log, MemoryLog},
     model::ScriptModel,
     subject::Subject,
@@ -21,6 +17,8 @@ use holdpoint_runtime::{
         ApprovalPolicy, Secret, ToolSet,
         mcp::{McpServers, McpSettings, McpTransport},
     },
+    turn::{Answered, FrontendResult},
+    wire::View,
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate, SharedLog};
 use serde_json::json;

@@ -14,19 +14,17 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
+    Change, Next, ResponseStream, Runtime, RuntimeError,
     approvers::Approvers,
     clock::Timestamp,
-    driver::{Change, Next, ResponseStream, Runtime, RuntimeError},
+    fact::Fact,
     identity::{Identity, Role},
-    internals::{
-        fact::Fact,
-        project::{Out, Resume, View},
-        turn::Answered,
-    },
     log::{FORMAT, Log, LogError, MemoryLog, Stored, Wakeup},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
+    turn::Answered,
+    wire::{Out, Resume, View},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ManualClock, ReadFault, SharedLog};
 use serde_json::{Value, json};
@@ -331,8 +329,8 @@ async fn a_reader_on_another_node_sees_the_turn_as_it_is_written() {
     let nodes = Nodes::start(json!([[{"text": ["one "]}, call("slow")], [{"text": ["two"]}]])).await;
     let here = submit(&nodes.a, "go").await;
     nodes.slow.arrived().await;
-    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
-    let resume = holdpoint_runtime::driver::Resume::Message;
+    let view = View { profile: holdpoint_runtime::Profile::AiSdk, ..View::default() };
+    let resume = holdpoint_runtime::Resume::Message;
     let there = nodes.b.resume(&me(), &chat(), view, resume).await.expect("it resumes").expect("something runs");
     nodes.slow.open();
     let (here, there) = (read(here).await, read(there).await);
@@ -482,7 +480,7 @@ async fn text_that_was_never_written_is_taken_back() {
     let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
     let steps = json!([[{"text": ["unwritten"]}, {"waitMs": 60_000}, {"text": ["never"]}]]);
     let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
-    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
+    let view = View { profile: holdpoint_runtime::Profile::AiSdk, ..View::default() };
     let mut response = nodes.a.submit(&me(), said("go"), view).await.expect("is taken").1;
     cut.fill_disk();
     let mut shown = Vec::new();
@@ -511,7 +509,7 @@ async fn text_that_was_never_written_is_taken_back() {
 async fn a_response_with_a_part_of_an_abandoned_step_ends() {
     let steps = json!([[{"reasoning": ["hm"]}, {"text": ["once "]}, {"waitMs": 1500}, {"text": ["and only"]}]]);
     let Nodes { a, b, .. } = Nodes::start(steps).await;
-    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
+    let view = View { profile: holdpoint_runtime::Profile::AiSdk, ..View::default() };
     let mut own = a.submit(&me(), said("go"), view).await.expect("is taken").1;
     let mut seen = Vec::new();
     within("the text is shown", async {
@@ -599,7 +597,7 @@ async fn a_decision_while_a_call_ends_is_carried_out_and_shown_at_once() {
         });
         assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
         for node in [&nodes.a, &nodes.b] {
-            let listed = holdpoint_runtime::driver::Listed::Holds;
+            let listed = holdpoint_runtime::Listed::Holds;
             let holds = node.holds_of(&me(), &chat(), listed).await.expect("it lists");
             let states: Vec<_> = holds.iter().map(|hold| hold.state).collect();
             assert!(!states.contains(&holdpoint_protocol::holds::HoldState::Waiting), "{holds:?}");

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
+    Next, ResponseStream, Runtime,
     clock::{Clock, Timestamp},
-    driver::{Next, ResponseStream, Runtime},
-    internals::project::View,
     log::{HeadQuery, Log, MemoryLog},
     subject::Subject,
+    wire::View,
 };
 use holdpoint_testkit::ManualClock;
 use serde_json::json;

@@ -15,12 +15,14 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
-    driver::{Listed, Next, Profile, ResponseStream, Resume, Runtime},
-    internals::{fact::Fact, project::View, turn::Answered},
+    Listed, Next, Profile, ResponseStream, Resume, Runtime,
+    fact::Fact,
     log::{Append, AppendId, Log, MemoryLog, Ownership, Stored},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
+    turn::Answered,
+    wire::View,
 };
 use holdpoint_testkit::FaultyLog;
 use serde_json::{Value, json};
@@ -266,8 +268,7 @@ async fn the_model_is_sent_everything_and_a_client_reads_everything() {
     // What the log has as digests is what the facts say.
     let digests = world.log.digests(&chat(), 0, 1000).await.expect("it reads");
     assert_eq!(digests.len(), 8, "one for each turn that is left behind");
-    let told =
-        holdpoint_runtime::internals::project::conversation(&facts.into_iter().map(Arc::new).collect::<Vec<_>>());
+    let told = holdpoint_runtime::wire::conversation(&facts.into_iter().map(Arc::new).collect::<Vec<_>>());
     assert_eq!(told.len(), 2 * 9 + 2, "the payment's step has a call and its result");
     world.restart().await;
     let seen = messages_of_model(&world).await;

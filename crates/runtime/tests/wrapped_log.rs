@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     Runtime, Subject, View,
-    internals::fact::{Cause, Fact},
+    fact::{Cause, Fact},
     log::{Append, AppendResult, ForwardLog, Log, MemoryLog},
     model::ScriptModel,
     tool::{Tool, ToolContext, ToolSet},

@@ -15,7 +15,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdpoint_protocol::status::McpStatus;
-use holdpoint_runtime::{driver::Runtime, log::PAGE_BYTES, subject::Subject};
+use holdpoint_runtime::{Runtime, log::PAGE_BYTES, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa_axum::{router::OpenApiRouter, routes};
 

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use axum::http::request::Parts;
 use holdpoint_protocol::status::McpStatus;
-use holdpoint_runtime::{driver::Runtime, identity::Identity};
+use holdpoint_runtime::{Runtime, identity::Identity};
 
 #[cfg(feature = "jwt")]
 use crate::auth::Jwt;
@@ -63,7 +63,7 @@ impl ServerBuilder {
     /// cookies.
     ///
     /// ```
-    /// use holdpoint_server::{Identity, IdentityError, Role, Server, runtime::driver::Runtime};
+    /// use holdpoint_server::{Identity, IdentityError, Role, Server, runtime::Runtime};
     ///
     /// # async fn example(runtime: Runtime) {
     /// let server = Server::builder(runtime)

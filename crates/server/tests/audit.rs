@@ -3,7 +3,7 @@
 mod support;
 
 use axum::http::request::Parts;
-use holdpoint_runtime::driver::input_sha256;
+use holdpoint_runtime::input_sha256;
 use holdpoint_server::{Identity, IdentityError, Role, Server};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -24,7 +24,7 @@ async fn server(turn: u64, chat: u64) -> TestServer {
         turn: std::num::NonZeroU64::new(turn),
         chat: std::num::NonZeroU64::new(chat),
     };
-    setup.builder = setup.builder.limits(holdpoint_runtime::driver::Limits { budget, ..Default::default() });
+    setup.builder = setup.builder.limits(holdpoint_runtime::Limits { budget, ..Default::default() });
     setup.start().await
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use holdpoint_runtime::{
     approvers::Approvers,
-    driver::input_sha256,
+    input_sha256,
     tool::{Condition, Execution, Tool, ToolBuilder, ToolContext, ToolSet, ToolSource},
 };
 use holdpoint_server::Role;
@@ -91,8 +91,7 @@ impl Scene {
         let runs = Arc::default();
         let mut setup = Setup::script(&script());
         setup.builder = setup.builder.tools(tools([change(pay(&runs)), locate()]));
-        setup.builder =
-            setup.builder.limits(holdpoint_runtime::driver::Limits { grants_per_subject: 3, ..Default::default() });
+        setup.builder = setup.builder.limits(holdpoint_runtime::Limits { grants_per_subject: 3, ..Default::default() });
         setup.keys = keys_of(&PEOPLE);
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         Self { server: setup.start().await, client, runs }

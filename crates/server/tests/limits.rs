@@ -4,7 +4,6 @@ mod support;
 
 use std::time::Duration;
 
-use holdpoint_runtime::driver;
 use holdpoint_server::{AuthKey, Keys, Limits};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -132,8 +131,8 @@ fn endless() -> Setup {
 #[tokio::test]
 async fn running_turns_are_limited() {
     for limits in [
-        driver::Limits { turns_per_subject: 2, ..driver::Limits::default() },
-        driver::Limits { turns: 2, ..driver::Limits::default() },
+        holdpoint_runtime::Limits { turns_per_subject: 2, ..holdpoint_runtime::Limits::default() },
+        holdpoint_runtime::Limits { turns: 2, ..holdpoint_runtime::Limits::default() },
     ] {
         let mut setup = endless();
         setup.builder = setup.builder.limits(limits);
@@ -166,7 +165,9 @@ async fn running_turns_are_limited() {
 #[tokio::test]
 async fn open_chats_are_limited() {
     let mut setup = Setup::demo();
-    setup.builder = setup.builder.limits(driver::Limits { open_chats_per_subject: 2, ..driver::Limits::default() });
+    setup.builder = setup
+        .builder
+        .limits(holdpoint_runtime::Limits { open_chats_per_subject: 2, ..holdpoint_runtime::Limits::default() });
     let server = setup.start().await;
     for chat in ["a", "b"] {
         assert_eq!(post(&server, "/stream", message(chat, "send 50 dollars to Hanako")).await.status, 200);
@@ -181,7 +182,8 @@ async fn open_chats_are_limited() {
 #[tokio::test]
 async fn a_full_chat_says_so() {
     let mut setup = Setup::demo();
-    setup.builder = setup.builder.limits(driver::Limits { chat_bytes: 3000, ..driver::Limits::default() });
+    setup.builder =
+        setup.builder.limits(holdpoint_runtime::Limits { chat_bytes: 3000, ..holdpoint_runtime::Limits::default() });
     let server = setup.start().await;
     assert_eq!(post(&server, "/stream", message("c", &"?".repeat(3000))).await.status, 200);
     let said = post(&server, "/stream", message("c", "hello")).await;

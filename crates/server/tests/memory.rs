@@ -12,7 +12,6 @@ use std::{
 
 use futures::{SinkExt, StreamExt};
 use holdpoint_runtime::{
-    driver,
     log::{Log, MemoryLog},
     tool::{Tool, ToolContext},
 };
@@ -363,7 +362,8 @@ async fn a_chat_is_not_loaded_for_others() {
 #[tokio::test]
 async fn what_a_subject_stores_is_limited() {
     for is_shared in [false, true] {
-        let limits = driver::Limits { chats_per_subject: 3, stored_bytes_per_subject: 60_000, ..Default::default() };
+        let limits =
+            holdpoint_runtime::Limits { chats_per_subject: 3, stored_bytes_per_subject: 60_000, ..Default::default() };
         let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
         let mut setup = Setup::demo().log(Arc::clone(&log));
         (setup.keys, setup.builder) = (keys(), setup.builder.limits(limits));
@@ -413,7 +413,7 @@ async fn responses_that_nobody_reads_have_a_share_of_the_memory() {
     while read < 4 << 20 {
         read += running.chunk().await.expect("open").expect("open").len();
     }
-    let limit = driver::Limits::default().loaded_bytes_per_subject;
+    let limit = holdpoint_runtime::Limits::default().loaded_bytes_per_subject;
     let mut open = unread(&server, "/api/chat/c/stream", "ann", 40);
     let statuses = tokio::task::spawn_blocking(move || {
         let statuses: Vec<_> = open.iter_mut().map(|stream| status(stream, support::PATIENCE)).collect();

@@ -7,7 +7,7 @@ use crate::process::Run;
 
 /// The crates, in the order in which they are published.
 pub(super) const CRATES: &[&str] =
-    &["holdpoint-protocol", "holdpoint-runtime", "holdpoint-demo", "holdpoint-testkit", "holdpoint-server"];
+    &["holdpoint-protocol", "holdpoint-core", "holdpoint-runtime", "holdpoint-demo", "holdpoint-testkit", "holdpoint-server"];
 
 /// Packs all crates, and builds each from its package, against the packages of the others.
 pub(super) fn run(root: &Path) -> Result {

@@ -1,4 +1,5 @@
-//! The allowed dependencies between crates: `protocol <- runtime <- demo <- server`, and nothing points back.
+//! The allowed dependencies between crates: `protocol <- core <- log, models, tools <- runtime <- demo <- server`, and
+//! nothing points back or sideways.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,8 +8,21 @@ use serde_json::Value;
 use super::Violation;
 use super::tree::Tree;
 
-/// The shipped layers by folder, lowest first. Each may depend on those before it.
-const LAYERS: [&str; 4] = ["crates/protocol", "crates/runtime", "crates/demo", "crates/server"];
+/// The shipped layers, lowest first, with the folders of their crates. Each may depend on those before it.
+const LAYERS: &[&[&str]] = &[
+    &["crates/protocol"],
+    &["crates/core"],
+    &["crates/log", "crates/models", "crates/tools"],
+    &[RUNTIME],
+    &[DEMO],
+    &["crates/server"],
+];
+
+/// What a program embeds.
+const RUNTIME: &str = "crates/runtime";
+
+/// How many layers are pure, from the lowest on.
+const PURE: usize = 2;
 
 /// The demo, which tests of every layer may use.
 const DEMO: &str = "crates/demo";
@@ -16,11 +30,11 @@ const DEMO: &str = "crates/demo";
 /// Test support, which no shipped crate may depend on.
 const TESTKIT: &str = "crates/testkit";
 
-/// Crates that must not be anywhere in the protocol crate's tree: it has to run in a browser too.
-const NOT_BELOW_PROTOCOL: [&str; 3] = ["tokio", "axum", "hyper"];
+/// Crates that must not be anywhere in the tree of a pure one, which has to run in a browser too: they do I/O, or need what does.
+const NOT_BELOW_PURE: [&str; 6] = ["tokio", "mio", "socket2", "axum", "hyper", "reqwest"];
 
-/// Crates that the runtime must not depend on directly: it knows nothing of HTTP. (A model client below it may.)
-const NOT_IN_RUNTIME: [&str; 4] = ["axum", "hyper", "http", "tower-http"];
+/// Crates that what serves nothing must not depend on directly: up to the runtime, nothing serves HTTP. (Clients below may.)
+const NOT_BELOW_SERVER: [&str; 4] = ["axum", "hyper", "http", "tower-http"];
 
 /// Checks the output of `cargo metadata`. Layers that do not exist yet are skipped.
 pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
@@ -36,7 +50,7 @@ pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
                 violations.push(at_dependency(tree, folder, name, message));
             }
         }
-        if folder == LAYERS[0] {
+        if rank(folder).is_some_and(|rank| rank < PURE) {
             for path in forbidden_below(metadata, package["id"].as_str().unwrap_or_default()) {
                 let message = format!("{} must not be in its tree: {}", path[path.len() - 1], path.join(" -> "));
                 let first = path.get(1).map_or("", String::as_str);
@@ -51,25 +65,30 @@ pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
 fn judge(root: &str, folder: &str, dependency: &Value) -> Option<String> {
     let name = dependency["name"].as_str()?;
     let is_dev = dependency["kind"].as_str() == Some("dev");
-    if folder == LAYERS[1] && !is_dev && NOT_IN_RUNTIME.contains(&name) {
-        return Some(format!("the runtime knows nothing of HTTP, but depends on {name}"));
+    if rank(folder).is_some_and(|own| Some(own) <= rank(RUNTIME)) && !is_dev && NOT_BELOW_SERVER.contains(&name) {
+        return Some(format!("{folder} serves no HTTP, but depends on {name}"));
     }
     let target = dependency["path"].as_str().and_then(|path| path.strip_prefix(root))?.trim_start_matches('/');
     if target == TESTKIT && folder != TESTKIT && folder.starts_with("crates/") && !is_dev {
         return Some(format!("{name} is for tests: make it a dev-dependency"));
     }
-    let rank = |folder: &str| LAYERS.iter().position(|layer| *layer == folder);
-    match (rank(folder), rank(target)) {
-        // The tests of the runtime play the demo.
-        (Some(own), Some(other)) if other > own && !(is_dev && target == DEMO) => {
-            Some(format!("{folder} must not depend on {target}: protocol <- runtime <- demo <- server"))
-        }
+    match (rank(folder)?, rank(target)?) {
+        // Tests play with the demo, and with what stands beside a crate.
+        (own, other) if is_dev && own >= PURE && (other == own || target == DEMO || target == RUNTIME) => None,
+        (own, other) if other >= own => Some(format!(
+            "{folder} must not depend on {target}: protocol <- core <- log, models, tools <- runtime <- demo <- server"
+        )),
         _ => None,
     }
 }
 
-/// For each crate forbidden below the protocol, the shortest path down to it by normal dependencies.
-fn forbidden_below(metadata: &Value, protocol: &str) -> Vec<Vec<String>> {
+/// The layer of a crate, by its folder.
+fn rank(folder: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&folder))
+}
+
+/// For each crate forbidden below a pure one, the shortest path down to it by normal dependencies.
+fn forbidden_below(metadata: &Value, pure: &str) -> Vec<Vec<String>> {
     let names: BTreeMap<&str, &str> = items(&metadata["packages"])
         .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
         .collect();
@@ -77,12 +96,12 @@ fn forbidden_below(metadata: &Value, protocol: &str) -> Vec<Vec<String>> {
         items(&metadata["resolve"]["nodes"]).filter_map(|node| Some((node["id"].as_str()?, node))).collect();
 
     let mut found = Vec::new();
-    let mut seen = BTreeSet::from([protocol]);
-    let mut queue = VecDeque::from([vec![protocol]]);
+    let mut seen = BTreeSet::from([pure]);
+    let mut queue = VecDeque::from([vec![pure]]);
     while let Some(path) = queue.pop_front() {
         let last = path[path.len() - 1];
         let name = |id: &str| names.get(id).copied().unwrap_or(id).to_owned();
-        if NOT_BELOW_PROTOCOL.contains(&name(last).as_str()) {
+        if NOT_BELOW_PURE.contains(&name(last).as_str()) {
             found.push(path.iter().map(|id| name(id)).collect());
             continue;
         }
@@ -151,11 +170,21 @@ mod tests {
     #[test]
     fn upwards_is_found_even_in_tests() {
         for kind in [Value::Null, json!("dev"), json!("build")] {
-            let violations = found("crates/protocol", "crates/runtime", kind);
-            assert_eq!(violations.len(), 1, "{violations:?}");
-            assert!(violations[0].starts_with("crates/protocol/Cargo.toml:4: "), "{violations:?}");
+            for folder in ["crates/protocol", "crates/core"] {
+                let violations = found(folder, "crates/runtime", kind.clone());
+                assert_eq!(violations.len(), 1, "{violations:?}");
+                assert!(violations[0].starts_with(&format!("{folder}/Cargo.toml:4: ")), "{violations:?}");
+            }
         }
         assert_eq!(found("crates/runtime", "crates/server", Value::Null).len(), 1);
+    }
+
+    #[test]
+    fn sideways_is_found_except_in_tests() {
+        assert_eq!(found("crates/models", "crates/tools", Value::Null).len(), 1);
+        assert_eq!(found("crates/models", "crates/tools", json!("dev")), [""; 0]);
+        assert_eq!(found("crates/log", "crates/runtime", json!("dev")), [""; 0]);
+        assert_eq!(found("crates/runtime", "crates/demo", json!("dev")), [""; 0]);
     }
 
     #[test]
@@ -167,37 +196,39 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_knows_nothing_of_http() {
+    fn nothing_below_the_server_serves_http() {
         assert_eq!(found("crates/runtime", "axum", Value::Null).len(), 1);
+        assert_eq!(found("crates/tools", "axum", Value::Null).len(), 1);
         assert_eq!(found("crates/runtime", "axum", json!("dev")), [""; 0]);
         assert_eq!(found("crates/server", "axum", Value::Null), [""; 0]);
     }
 
-    /// The findings for the protocol crate, a crate below it, and tokio below that with this kind.
-    fn below(kind: Value) -> Vec<String> {
+    /// The findings for a crate, a crate below it, and tokio below that with this kind.
+    fn below(name: &str, kind: Value) -> Vec<String> {
         let package = |name: &str, folder: &str| {
             let manifest = format!("{folder}/Cargo.toml");
             json!({"id": name, "name": name, "manifest_path": manifest, "dependencies": []})
         };
         let node = |id: &str, below: &str, kind: Value| json!({"id": id, "deps": [{"pkg": below, "dep_kinds": [{"kind": kind}]}]});
         let packages = [
-            package("holdpoint-protocol", "/w/crates/protocol"),
+            package(&format!("holdpoint-{name}"), &format!("/w/crates/{name}")),
             package("middle", "/r/middle"),
             package("tokio", "/r/tokio"),
         ];
-        let nodes = [node("holdpoint-protocol", "middle", Value::Null), node("middle", "tokio", kind)];
+        let nodes = [node(&format!("holdpoint-{name}"), "middle", Value::Null), node("middle", "tokio", kind)];
         let metadata = json!({"workspace_root": "/w", "packages": packages, "resolve": {"nodes": nodes}});
         let manifest = "[dependencies]\nmiddle-other = \"1\"\nmiddle = \"1\"\n";
-        let tree = Tree::of(&[("crates/protocol/Cargo.toml", manifest)]);
+        let tree = Tree::of(&[(&format!("crates/{name}/Cargo.toml"), manifest)]);
         check(&metadata, &tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn tokio_anywhere_below_the_protocol_is_found_with_the_way_to_it() {
-        assert_eq!(
-            below(Value::Null),
-            ["crates/protocol/Cargo.toml:3: tokio must not be in its tree: holdpoint-protocol -> middle -> tokio"]
-        );
-        assert_eq!(below(json!("dev")), [""; 0]);
+    fn tokio_anywhere_below_a_pure_crate_is_found_with_the_way_to_it() {
+        for name in ["protocol", "core"] {
+            let way = format!("tokio must not be in its tree: holdpoint-{name} -> middle -> tokio");
+            assert_eq!(below(name, Value::Null), [format!("crates/{name}/Cargo.toml:3: {way}")]);
+            assert_eq!(below(name, json!("dev")), [""; 0]);
+        }
+        assert_eq!(below("runtime", Value::Null), [""; 0]);
     }
 }

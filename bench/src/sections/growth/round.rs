@@ -9,12 +9,7 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ChatId, ToolCallId},
     request::{AckRequest, ChatRequest, DecisionRequest},
 };
-use holdpoint_runtime::{
-    Profile, Resume, Runtime, Subject, View,
-    driver::{ApprovalFilter, Next},
-    internals::turn::Answered,
-    log::Log,
-};
+use holdpoint_runtime::{ApprovalFilter, Next, Profile, Resume, Runtime, Subject, View, log::Log, turn::Answered};
 use serde_json::json;
 
 use crate::world::{Asked, Engine, OPEN, PAY, Scripted, Store, TALK, held, own_cpu, start};

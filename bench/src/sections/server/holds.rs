@@ -5,12 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use futures::StreamExt;
 use holdpoint_demo::demo_tools;
 use holdpoint_protocol::request::ChatRequest;
-use holdpoint_runtime::{
-    driver::{Next, Runtime},
-    internals::project::View,
-    log::SqliteLog,
-    subject::Subject,
-};
+use holdpoint_runtime::{Next, Runtime, log::SqliteLog, subject::Subject, wire::View};
 use serde_json::json;
 
 use super::models::Pays;

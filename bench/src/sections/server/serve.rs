@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use axum::Router;
 use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
-    driver::{self, Runtime},
+    Runtime,
     log::{Log, MemoryLog, SqliteLog},
 };
 use holdpoint_server::{ConnectionLimits, Keys, Limits, Server};
@@ -47,7 +47,7 @@ pub(super) async fn run(what: &str, folder: &Path) {
 
 /// Our server as the binary runs it, with room for many waiting connections.
 async fn wait(folder: &Path) {
-    let limits = driver::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
+    let limits = holdpoint_runtime::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
     let log = Arc::new(SqliteLog::open(folder).expect("a folder of its own"));
     let builder = Runtime::builder(Arc::new(Opens)).tools(demo_tools()).limits(limits).log(log);
     let runtime = builder.start().await.expect("an empty log");

@@ -200,7 +200,6 @@ fn read(messages: &[ModelMessage]) -> u64 {
                 |outcome: &Result<Value, String>| outcome.as_ref().map_or_else(String::clone, Value::to_string);
             results.iter().map(|result| words(&output(&result.outcome))).sum()
         }
-        _ => 0,
     });
     words.sum::<usize>() as u64
 }

@@ -91,9 +91,9 @@ impl Inner {
 
     /// Waits until every MCP server has listed its tools or failed, but no longer than a call would wait for it.
     pub(super) async fn tools_to_come(&self) {
-        let Some(timeout) = self.tools().awaited() else { return };
+        let Some(timeout) = self.tools().catalog().awaited() else { return };
         let mut offered = self.tools.subscribe();
-        let _ = tokio::time::timeout(timeout, offered.wait_for(|tools| tools.awaited().is_none())).await;
+        let _ = tokio::time::timeout(timeout, offered.wait_for(|tools| !tools.is_awaiting())).await;
     }
 
     /// The tools of a chat.

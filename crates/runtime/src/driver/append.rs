@@ -7,7 +7,7 @@ use tokio::{pin, time};
 
 use super::{chat::ChatError, counters::count, runtime::Inner};
 use crate::{
-    backoff::Backoff,
+    backoff::{self, Backoff},
     log::{Append, AppendResult, Health, LogError},
 };
 
@@ -54,7 +54,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
         }
         tokio::select! {
             biased;
-            () = backoff.wait() => {}
+            () = backoff::wait(&mut backoff) => {}
             () = inner.closing.cancelled() => return Err(ChatError::Closing),
         }
     }

@@ -9,10 +9,10 @@ use holdpoint_protocol::{
 use super::{Runtime, RuntimeError, StoredChat, audit::input_sha256};
 use crate::{
     identity::Identity,
-    project::{Asked, asked},
     subject::Subject,
     tool::ToolSet,
     turn::EarlierId,
+    wire::{Asked, asked},
 };
 
 impl Runtime {
@@ -31,7 +31,7 @@ impl Runtime {
         };
         let tools = self.tools_of(&owner, &chat);
         let Some(asked) = stored.asked(approval, &owner, &tools, &by).await? else { return Ok(None) };
-        Ok(asked.is_seen_by(&by, &owner).then(|| record(asked, approval.clone(), chat, &owner, &tools)))
+        Ok(is_seen_by(&asked, &by, &owner).then(|| record(asked, approval.clone(), chat, &owner, &tools)))
     }
 }
 
@@ -44,23 +44,21 @@ impl StoredChat {
         tools: &ToolSet,
         by: &Identity,
     ) -> Result<Option<Asked>, RuntimeError> {
-        if let Some(asked) = asked(&self.0.after(0), approval, owner, tools, by) {
+        if let Some(asked) = asked(&self.0.after(0), approval, owner, tools.catalog(), by) {
             return Ok(Some(asked));
         }
         let turns = self.0.turns_with([EarlierId::Approval(approval.clone())]).await?;
-        Ok(turns.iter().find_map(|turn| asked(&turn.facts, approval, owner, tools, by)))
+        Ok(turns.iter().find_map(|turn| asked(&turn.facts, approval, owner, tools.catalog(), by)))
     }
 }
 
-impl Asked {
-    fn is_seen_by(&self, by: &Identity, owner: &Subject) -> bool {
-        let decided = self.hold.decision.iter().flat_map(|decision| &decision.by);
-        let voted = self.hold.votes.iter().flat_map(|votes| &votes.by);
-        by.subject() == owner
-            || by.is_admin()
-            || self.approvers.let_decide(by, owner, self.is_escalated)
-            || decided.chain(voted).any(|name| name == by.subject().as_str())
-    }
+fn is_seen_by(asked: &Asked, by: &Identity, owner: &Subject) -> bool {
+    let decided = asked.hold.decision.iter().flat_map(|decision| &decision.by);
+    let voted = asked.hold.votes.iter().flat_map(|votes| &votes.by);
+    by.subject() == owner
+        || by.is_admin()
+        || asked.approvers.let_decide(by, owner, asked.is_escalated)
+        || decided.chain(voted).any(|name| name == by.subject().as_str())
 }
 
 fn record(asked: Asked, approval_id: ApprovalId, chat_id: ChatId, owner: &Subject, tools: &ToolSet) -> ApprovalRecord {

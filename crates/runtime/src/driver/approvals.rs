@@ -325,7 +325,7 @@ impl Runtime {
         PendingApproval {
             approval_id: request.approval.clone(),
             tool_call_id: hold.call.clone(),
-            allowed: decider.map(|by| tools.allowed(&hold.name, quorum, by, owner)).unwrap_or_default(),
+            allowed: decider.map(|by| tools.catalog().allowed(&hold.name, quorum, by, owner)).unwrap_or_default(),
             chat_id,
             tool_name: hold.name.to_string(),
             title: spec.and_then(|spec| spec.title.clone()),

@@ -37,11 +37,11 @@ use crate::{
     clock::Timestamp,
     fact::Fact,
     log::NodeId,
-    metrics::Channel,
     model::{Model, ModelError},
     subject::Subject,
     tool::{PromptResponse, ToolSet},
     turn::{ChatState, Input, Rejection, Reply},
+    wire::Channel,
 };
 
 /// How long a command may wait for another node.

@@ -21,13 +21,13 @@ use super::{
     seal::{seal, unseal},
 };
 use crate::{
-    backoff::Backoff,
+    backoff::{self, Backoff},
     fact::{Fact, NextTurn, Outcome},
     log::{Key, Log, LogError},
     model::ModelMessage,
-    project::{Conversation, Passage},
     subject::Subject,
     turn::{ChatState, Cuts, Spent},
+    wire::{Conversation, Passage},
 };
 
 /// The format of a digest. A digest of another one is not read; the facts are.
@@ -207,7 +207,7 @@ impl ConversationSource {
         loop {
             match self.earlier().await {
                 Ok(earlier) => return Ok(earlier.followed_by(&self.facts)),
-                Err(ChatError::Log(LogError::Failed(_)) | ChatError::NoRoom) => backoff.wait().await,
+                Err(ChatError::Log(LogError::Failed(_)) | ChatError::NoRoom) => backoff::wait(&mut backoff).await,
                 Err(error) => return Err(error),
             }
         }

@@ -2,11 +2,12 @@
 //! and nothing else.
 
 use futures::{StreamExt, stream::BoxStream};
+use tokio::time::sleep;
 
 use crate::{
     fact::Checked,
     model::{ModelError, ModelEvent},
-    tool::{ApprovalContext, ApprovalPolicy, ToolSet},
+    tool::{ApprovalContext, ApprovalPolicy, CHECK_TIME_LIMIT, ToolSet},
     turn::{CheckedCall, Input},
 };
 
@@ -34,7 +35,7 @@ pub(super) fn checked(
             };
             match (check, event) {
                 (Some(ApprovalPolicy::Check(check)), ModelEvent::Call { id, name, input: Ok(input) }) => {
-                    let reason = check.approval_reason(input.clone(), context).await;
+                    let reason = check.approval_reason(input.clone(), context, sleep(CHECK_TIME_LIMIT)).await;
                     Ok(Input::CheckedCall(CheckedCall { id, name, input, checked: Checked { reason } }))
                 }
                 (_, event) => Ok(Input::Model(event)),

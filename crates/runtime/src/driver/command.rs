@@ -11,10 +11,10 @@ use super::{feed::FeedReader, keeper::KeeperCommand, shown::Shown};
 use crate::{
     clock::Timestamp,
     log::LogError,
-    metrics::Channel,
     subject::Subject,
     tool::{Prompt, PromptResponse},
     turn::{Input, Reply},
+    wire::Channel,
 };
 
 /// A command to a chat.

@@ -275,11 +275,77 @@ fn take_back_step(facts: &mut [Arc<Fact>]) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::notation;
+    use holdpoint_protocol::{
+        chunk::FinishReason,
+        ids::{MessageId, PartId},
+    };
+    use serde_json::json;
 
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        fact::{BlockKind, CallOrder, Caller, Cause, Outcome},
+        model::Usage,
+        tool::{Execution, Returns, Wait},
+    };
+
+    const AT: Timestamp = Timestamp(1_000_000);
+
+    fn fact(text: &str) -> Fact {
+        let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
+        let call = name.into();
+        match (kind, name) {
+            ("opened", _) => Fact::Opened { subject: Subject::local() },
+            ("said", id) => {
+                let message = json!({"id": id, "role": "user", "parts": [{"type": "text", "text": "go"}]});
+                let message = serde_json::from_value(message).expect("a message");
+                Fact::Said { message, cut: None, next: None }
+            }
+            ("turn", _) => Fact::TurnStarted {
+                message: MessageId::from("answer"),
+                order: CallOrder::Together,
+                holds_text: false,
+                can_ask: true,
+                is_resubmit: false,
+                model: "dice".to_owned(),
+                at: AT,
+            },
+            ("step", "") => Fact::StepStarted,
+            ("step", _) => {
+                let (usage, reason) = (Usage::default(), FinishReason::ToolCalls);
+                Fact::StepEnded { usage, reason, version: None, state: None }
+            }
+            ("text", _) => Fact::BlockStarted { kind: BlockKind::Text, id: PartId::from("0") },
+            ("called", name) => Fact::Called {
+                call,
+                by: Caller::Model,
+                name: name.to_owned(),
+                input: json!({"n": 1}),
+                execution: Execution::Server,
+                wait: Wait::default(),
+                returns: Returns::default(),
+                origin: None,
+                needs_approval: false,
+                checked: None,
+                at: AT,
+            },
+            ("started", _) => Fact::Started { call, deadline: None, at: AT },
+            ("ran", _) => Fact::Settled {
+                call,
+                outcome: Outcome::Output(json!(1)),
+                cause: Cause::Ran,
+                at: AT,
+                channel: None,
+                is_repeatable: false,
+            },
+            ("abandoned", _) => Fact::StepAbandoned,
+            _ => panic!("there is no fact {text:?}"),
+        }
+    }
+
+    /// The facts of a comma-separated list. The id of a call is the name of its tool.
     fn facts(list: &str) -> Vec<Arc<Fact>> {
-        notation::facts(list).into_iter().map(Arc::new).collect()
+        list.split(", ").map(|text| Arc::new(fact(text))).collect()
     }
 
     fn feed(facts: Vec<Arc<Fact>>) -> Feed {

@@ -11,7 +11,7 @@ use super::{
     work::prompt_response,
 };
 use crate::{
-    backoff::Backoff,
+    backoff::{self, Backoff},
     fact::Fact,
     log::{LogError, NodeId, Stored},
     turn::Input,
@@ -135,7 +135,7 @@ impl ChatTask {
             }
             tokio::select! {
                 biased;
-                () = backoff.wait() => {}
+                () = backoff::wait(&mut backoff) => {}
                 () = self.inner.closing.cancelled() => return Err(ChatError::Closing),
             }
         }

@@ -87,7 +87,7 @@ impl ChatTask {
         if self.is_elsewhere() {
             return known;
         }
-        for tool in asked_tools(&self.state, inputs, &self.tools()) {
+        for tool in asked_tools(&self.state, inputs, self.tools().catalog()) {
             match self.inner.log.grants(query(Some(tool.into())), limit.saturating_add(MORE)).await {
                 Ok(grants) => {
                     let is_for = |grant: &&StoredGrant| grant.chat.as_ref().is_none_or(|chat| *chat == self.id);

@@ -5,7 +5,7 @@ use holdpoint_protocol::ids::ChatId;
 use super::chat::ChatError;
 use crate::{
     fact::{Fact, TurnEnd},
-    metrics::Channel,
+    wire::Channel,
 };
 
 /// Logs a fact once it is on disk. The chat id is in the span of its task.

@@ -19,7 +19,7 @@ use tokio::{
 
 use super::runtime::Inner;
 use crate::{
-    backoff::Backoff,
+    backoff::{self, Backoff},
     fact::Fact,
     log::{FORMAT, LogError, NodeId, Stored},
 };
@@ -134,7 +134,7 @@ impl Inner {
                 Ok(owner) => return owner == Some(self.node),
                 Err(error) => tracing::warn!(%chat, %error, "the owner of a chat can't be read; retrying"),
             }
-            backoff.wait().await;
+            backoff::wait(&mut backoff).await;
         }
     }
 
@@ -192,7 +192,7 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
             inner.set_clock(&mut false).await;
             return Ok(());
         }
-        backoff.wait().await;
+        backoff::wait(&mut backoff).await;
     }
     let asked_at = Instant::now();
     let format = inner.log.renew(inner.node).await?;

@@ -16,7 +16,11 @@ use super::{
     counters::count,
     runtime::Inner,
 };
-use crate::{backoff::Backoff, log::Health, subject::Subject};
+use crate::{
+    backoff::{self, Backoff},
+    log::Health,
+    subject::Subject,
+};
 
 /// The capacity of a chat's mailbox.
 const MAILBOX_CAPACITY: usize = 64;
@@ -142,7 +146,7 @@ impl Inner {
                 }
             };
             match answer {
-                Err(ChatError::Lost | ChatError::Conflict | ChatError::NotGranted) => backoff.wait().await,
+                Err(ChatError::Lost | ChatError::Conflict | ChatError::NotGranted) => backoff::wait(&mut backoff).await,
                 answer => return answer.map_err(RuntimeError::from),
             }
         }

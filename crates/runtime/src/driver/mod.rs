@@ -56,12 +56,6 @@ mod unreadable;
 mod verify;
 mod work;
 
-pub use crate::{
-    metrics::Channel,
-    project::{Listed, Profile, Resume, View},
-    turn::{Answered, Refusal, Rejection},
-    value::ValueError,
-};
 pub use agent::Agent;
 pub use approvals::{ApprovalFilter, ApprovalRow, ApprovalState};
 pub use audit::{AuditCursor, input_sha256, line as audit_line};

@@ -22,11 +22,11 @@ use super::{
 use crate::{
     fact::{Fact, Outcome},
     log::{Append, AppendId, AuditRow, Key, LogError, Ownership},
-    metrics::Channel,
     model::{ModelError, ModelRequest},
     subject::Subject,
     tool::ApprovalContext,
     turn::{ChatState, Env, Input, Phase, Refusal, Reply, step_on},
+    wire::Channel,
 };
 
 /// How long text may stay unwritten.
@@ -154,7 +154,7 @@ impl ChatTask {
         let (tools, model) = (self.tools(), Arc::clone(self.model()));
         let mut env = Env {
             now: self.inner.clock.now(),
-            tools: &tools,
+            tools: tools.catalog(),
             model: model.version(),
             max_steps: self.inner.limits.steps,
             budget: self.inner.limits.budget,

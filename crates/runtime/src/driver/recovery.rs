@@ -20,7 +20,10 @@ use super::{
     chat::{ChatError, ChatTask, Command},
     runtime::Inner,
 };
-use crate::{backoff::Backoff, turn::Input};
+use crate::{
+    backoff::{self, Backoff},
+    turn::Input,
+};
 
 /// The number of chats recovered at a time.
 const MAX_CONCURRENT_CHATS: usize = 16;
@@ -179,7 +182,7 @@ async fn recover_one(inner: Arc<Inner>, ToRecover { chat, is_abandoned }: ToReco
         tokio::select! {
             biased;
             () = inner.closing.cancelled() => return,
-            () = backoff.wait() => {}
+            () = backoff::wait(&mut backoff) => {}
         }
     }
 }

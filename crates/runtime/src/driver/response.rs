@@ -12,12 +12,12 @@ use holdpoint_protocol::chunk::{Chunk, Chunks};
 use super::feed::FeedReader;
 use crate::{
     fact::Fact,
-    project::{
+    subject::Subject,
+    turn::{PlannedTurn, ResponsePlan},
+    wire::{
         AdkLive, Out, Projection, Response, Resume, StepShown, View, asked_again, is_call_start, is_end, is_start,
         is_step,
     },
-    subject::Subject,
-    turn::{PlannedTurn, ResponsePlan},
 };
 
 /// The result of waiting for chunks.

@@ -30,18 +30,19 @@ use super::{
     running::Running,
     shown::Shown,
 };
+use holdpoint_core::is_unseen;
+
 use crate::{
     clock::{Clock, SharedClock, Timestamp},
     fact::{CallOrder, NextTurn},
     identity::Identity,
     log::{Found, Log, NodeId, Stored},
-    metrics::{Channel, Metrics},
+    metrics::Metrics,
     model::Model,
-    project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier},
     subject::Subject,
     tool::{Tool, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
-    unseen::is_unseen,
+    wire::{AdkSse, AiSdk, Channel, Listed, Profile, Projection, Resume, View, earlier},
 };
 
 /// Agents whose turns stop at holds.
@@ -95,10 +96,11 @@ impl Inner {
 
     /// Waits for a tool that is not listed yet. `None` if its server does not list it, or not in time.
     pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
-        let timeout = self.tools().pending_timeout(origin)?;
+        let timeout = self.tools().catalog().pending_timeout(origin)?;
         let mut offered = self.tools.subscribe();
-        let is_decided =
-            |tools: &ToolSet| tools.of_origin(name, origin).is_some() || tools.pending_timeout(origin).is_none();
+        let is_decided = |tools: &ToolSet| {
+            tools.of_origin(name, origin).is_some() || tools.catalog().pending_timeout(origin).is_none()
+        };
         let decided = tokio::time::timeout(timeout, offered.wait_for(is_decided)).await.ok()?.ok()?;
         decided.of_origin(name, origin).cloned()
     }
@@ -169,7 +171,7 @@ impl Runtime {
         let subject = &by.subject().clone();
         let holds_text = view.profile == Profile::Adk
             && !view.is_progressive
-            && self.inner.tools_of(chat, subject).may_need_approval();
+            && self.inner.tools_of(chat, subject).catalog().may_need_approval();
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, by, next };

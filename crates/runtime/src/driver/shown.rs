@@ -21,8 +21,8 @@ use super::{
 use crate::{
     identity::Identity,
     log::{HoldRow, LogError},
-    metrics::Channel,
     turn::{Answered, ApprovalRequest, Call, ChatState, Input},
+    wire::Channel,
 };
 
 /// How often rows are read again because another node has appended meanwhile.

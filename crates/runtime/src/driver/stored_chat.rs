@@ -8,8 +8,8 @@ use super::{RuntimeError, feed::FeedReader, memory::Memory};
 use crate::{
     fact::Fact,
     identity::Identity,
-    project::{Listed, history, holds},
     tool::ToolSet,
+    wire::{Listed, history, holds},
 };
 
 /// A chat opened for reading. It stays in memory while this exists.
@@ -33,7 +33,7 @@ impl StoredChat {
     /// `by` is who asks: each hold says what they may do about it.
     pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
         let (facts, _memory) = self.facts().await?;
-        Ok(holds(&facts, listed, tools, by))
+        Ok(holds(&facts, listed, tools.catalog(), by))
     }
 
     async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {

@@ -24,7 +24,7 @@ use super::{
     runtime::Inner,
 };
 use crate::{
-    backoff::Backoff,
+    backoff::{self, Backoff},
     clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
     log::{DeleteResult, Stored},
@@ -306,7 +306,7 @@ async fn output_at(inner: &Inner, chat: &ChatId, base: u64, at: u64) -> Option<A
             Ok(_) => return None,
             Err(error) => tracing::warn!(%chat, %error, "the last output of a tool can't be read; retrying"),
         }
-        backoff.wait().await;
+        backoff::wait(&mut backoff).await;
     }
 }
 

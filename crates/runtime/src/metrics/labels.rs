@@ -10,21 +10,7 @@ use prometheus_client::{
 };
 
 use super::{Cause, Histograms, TurnEnd};
-use crate::{clock::Timestamp, turn::Call};
-
-/// The endpoint that an answer came through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Channel {
-    /// `POST /api/approvals/{approvalId}` or `POST /api/tools/ack`.
-    Inbox,
-    /// A chat request over HTTP.
-    #[default]
-    Chat,
-    /// `/live`.
-    Live,
-    /// `/api/chat/ws`.
-    Ws,
-}
+use crate::{clock::Timestamp, turn::Call, wire::Channel};
 
 /// What a hold waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,7 +77,7 @@ labels! {
     ExpiryLabels { kind: HoldKind }
     EndLabels { end: End }
     KindLabels { kind: Kind }
-    DecisionLabels { kind: Kind, channel: Channel }
+    DecisionLabels { kind: Kind, channel: ChannelLabel }
     CallLabels { tool: ToolName, cause: CauseLabel }
     ToolLabels { tool: ToolName, result: RunResult }
     ModelLabels { result: StepResult }
@@ -123,6 +109,10 @@ values! {
     Operation { Append, Read, List, Find, Renew, Delete, Revoke }
 }
 
+/// The endpoint that an answer came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ChannelLabel(pub(super) Channel);
+
 /// The cause of a call's end, as on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CauseLabel(Cause);
@@ -149,7 +139,7 @@ macro_rules! written {
 written! {
     Age: |age| age.0;
     ToolName: |name| &name.0;
-    Channel: |channel| match channel {
+    ChannelLabel: |channel| match channel.0 {
         Channel::Inbox => "inbox",
         Channel::Chat => "chat",
         Channel::Live => "live",
@@ -277,7 +267,11 @@ impl ModelLabels {
 impl DecisionLabels {
     pub(super) fn family() -> Family<Self, Counter> {
         let channels = [Channel::Inbox, Channel::Chat, Channel::Live, Channel::Ws];
-        from_the_start(Kind::ALL.iter().flat_map(|kind| channels.map(|channel| Self { kind: *kind, channel })))
+        from_the_start(
+            Kind::ALL
+                .iter()
+                .flat_map(|kind| channels.map(|channel| Self { kind: *kind, channel: ChannelLabel(channel) })),
+        )
     }
 }
 

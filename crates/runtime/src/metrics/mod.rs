@@ -11,11 +11,10 @@ mod names;
 
 use std::sync::Arc;
 
-pub use labels::Channel;
 pub(crate) use labels::{Age, HoldKind, age_limits};
 use labels::{
-    AppendLabels, CallLabels, DecisionLabels, EndLabels, ExpiryLabels, HoldLabels, Kind, KindLabels, ModelLabels,
-    OperationLabels, StateLabels, TokenLabels, ToolLabels, ToolName,
+    AppendLabels, CallLabels, ChannelLabel, DecisionLabels, EndLabels, ExpiryLabels, HoldLabels, Kind, KindLabels,
+    ModelLabels, OperationLabels, StateLabels, TokenLabels, ToolLabels, ToolName,
 };
 pub(crate) use log::MeteredLog;
 use names::ToolNames;
@@ -31,6 +30,7 @@ use crate::{
     fact::{Cause, Fact, TurnEnd},
     log::{HoldCount, HoldCounts},
     turn::ChatState,
+    wire::Channel,
 };
 
 /// The prefix of every metric.
@@ -161,7 +161,7 @@ impl Metrics {
             }
             Fact::Decided { call, verdict, at, .. } => {
                 let kind = Kind::of(verdict);
-                inner.decisions.get_or_create(&DecisionLabels { kind, channel }).inc();
+                inner.decisions.get_or_create(&DecisionLabels { kind, channel: ChannelLabel(channel) }).inc();
                 let asked = state.calls.get(call).and_then(|call| call.request.as_ref());
                 if let Some(asked) = asked {
                     inner.decision_wait.get_or_create(&KindLabels { kind }).observe(seconds(asked.asked_at, *at));

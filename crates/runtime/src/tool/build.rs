@@ -13,7 +13,6 @@ use super::{
 };
 use crate::approvers::{Approvers, ApproversError};
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The limit of model providers.
 const MAX_NAME_LENGTH: usize = 64;
 
@@ -52,7 +51,7 @@ pub struct ToolBuilder {
     approval_timeout: ApprovalTimeout,
     decisions: Option<Decisions>,
     approvers: Approvers,
-    timeout: Duration,
+    timeout: Option<Duration>,
     time_limit: Option<Duration>,
     wait: Wait,
     returns: Returns,
@@ -118,7 +117,7 @@ impl ToolBuilder {
             approval_timeout: ApprovalTimeout::default(),
             decisions: None,
             approvers: Approvers::default(),
-            timeout: DEFAULT_TIMEOUT,
+            timeout: None,
             time_limit: None,
             wait: Wait::default(),
             returns: Returns::default(),
@@ -197,7 +196,7 @@ impl ToolBuilder {
 
     /// Sets the timeout for a browser tool: one minute by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = Some(timeout);
         self
     }
 
@@ -328,27 +327,22 @@ impl ToolBuilder {
             let problem = ApproversError::Grants;
             return Err(ToolDefinitionError::Approvers { tool: self.name, problem });
         }
-        let spec = ToolSpec {
-            name: self.name,
-            title: self.title,
-            headline,
-            description: self.description,
-            input,
-            execution: self.execution,
-            approval: self.approval,
-            approval_timeout: self.approval_timeout,
-            decisions,
-            approvers: Arc::new(self.approvers),
-            timeout: self.timeout,
-            time_limit: self.time_limit,
-            wait: self.wait,
-            returns: self.returns,
-            is_idempotent: self.is_idempotent,
-            is_read: self.is_read,
-            grants: self.grants.unwrap_or(quorum == 1),
-            source: self.source,
-            origin: self.origin,
-        };
+        let mut spec = ToolSpec::new(&self.name, &self.description, input, self.execution);
+        spec.title = self.title;
+        spec.headline = headline;
+        spec.approval = self.approval;
+        spec.approval_timeout = self.approval_timeout;
+        spec.decisions = decisions;
+        spec.approvers = Arc::new(self.approvers);
+        spec.timeout = self.timeout.unwrap_or(spec.timeout);
+        spec.time_limit = self.time_limit;
+        spec.wait = self.wait;
+        spec.returns = self.returns;
+        spec.is_idempotent = self.is_idempotent;
+        spec.is_read = self.is_read;
+        spec.grants = self.grants.unwrap_or(quorum == 1);
+        spec.source = self.source;
+        spec.origin = self.origin;
         Ok(Tool { spec: Arc::new(spec), handler: self.handler })
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{CallState, FileLink, Files, NotOurs, StateKeeper, ToolError};
+use super::{CallState, FileLink, Files, NotOurs, Prompt, PromptResponse, StateKeeper, ToolError};
 use crate::subject::Subject;
 
 /// The context of a handler's call.
@@ -75,7 +75,7 @@ pub struct ToolContext {
 }
 
 /// Stands between a call and what it does to the outside.
-pub(crate) trait Gate: Send + Sync {
+pub trait Gate: Send + Sync {
     /// Completes when the call's request may be sent. From then on, it may have been.
     fn pass(&self) -> BoxFuture<'_, Result<(), NotOurs>>;
 
@@ -85,31 +85,6 @@ pub(crate) trait Gate: Send + Sync {
 
 /// How long a handler may run on after its cancellation.
 pub const CANCELLATION_GRACE: Duration = Duration::from_secs(2);
-
-/// A running tool's prompt to the user.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
-    /// The message.
-    pub message: String,
-    /// The JSON Schema of the answer.
-    pub schema: Value,
-    /// Timeout for the answer.
-    pub timeout: Duration,
-}
-
-/// The user's answer to a prompt.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum PromptResponse {
-    /// Accepted, with this content.
-    Accepted(Value),
-    /// Declined.
-    Declined,
-    /// Neither: the prompt was dismissed, or the turn is over.
-    Cancelled,
-    /// No answer came in time.
-    Expired,
-}
 
 /// Delivers a tool's prompts to its chat.
 pub type Prompter = Arc<dyn Fn(Prompt) -> BoxFuture<'static, PromptResponse> + Send + Sync>;

@@ -1,13 +1,12 @@
-//! Files that a call produces besides its output: pictures, sound, documents. They are stored with the call, in the log,
-//! and the output has a link in their place.
+//! Collecting the files of a running call, and the links to them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::ToolError;
+use super::{StoredFile, ToolError};
 
 /// The maximum size of all files of one call.
 pub const MAX_FILE_BYTES: usize = 5 * 1024 * 1024;
@@ -17,23 +16,6 @@ pub const MAX_FILES: usize = 32;
 const MAX_MEDIA_TYPE: usize = 100;
 /// What is known of a file whose kind is not.
 const UNKNOWN_KIND: &str = "application/octet-stream";
-
-/// A file of a call, as stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StoredFile {
-    /// Its media type, such as `image/png`. It is what the tool said.
-    pub media_type: String,
-    /// Its bytes, in base64.
-    pub data: String,
-}
-
-impl StoredFile {
-    /// Its bytes. `None` if they can't be read.
-    pub fn bytes(&self) -> Option<Vec<u8>> {
-        STANDARD.decode(&self.data).ok()
-    }
-}
 
 /// A link to a stored file, for an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,7 +71,7 @@ impl FileKind {
 
 /// The files of a running call.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Files(Arc<Mutex<Vec<StoredFile>>>);
+pub struct Files(Arc<Mutex<Vec<StoredFile>>>);
 
 impl Files {
     /// Adds a file, and gives the link to it. What is over the limit gets no link, and a note that says so.
@@ -120,7 +102,7 @@ impl Files {
     }
 
     /// What was added.
-    pub(crate) fn take(&self) -> Vec<StoredFile> {
+    pub fn take(&self) -> Vec<StoredFile> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

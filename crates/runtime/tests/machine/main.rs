@@ -19,15 +19,14 @@ use holdpoint_protocol::{
     request::Verdict,
 };
 use holdpoint_runtime::{
-    driver::{GONE, gone_chunks},
+    GONE,
+    fact::{CallOrder, Caller, Fact, Outcome},
+    gone_chunks,
     grants::{Coverage, GrantTerms, JsonDigest},
-    internals::{
-        fact::{CallOrder, Caller, Fact, Outcome},
-        project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
-        turn::{ChatState, PlannedTurn, Stage},
-    },
     model::ModelMessage,
     tool::BUDGET_TOOL,
+    turn::{ChatState, PlannedTurn, Stage},
+    wire::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::Value;
@@ -355,7 +354,7 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
         let mut written = Vec::new();
         let mut flow = ControlFlow::Break(());
         if let Some(about) = &plan.earlier {
-            written = earlier(about, plan, holdpoint_runtime::internals::project::Profile::AiSdk, "dice");
+            written = earlier(about, plan, holdpoint_runtime::wire::Profile::AiSdk, "dice");
         } else {
             let mut response = Response::new(Box::new(AiSdk::new(View::default())), plan.clone(), *known);
             let (before, after) = facts.split_at(*known as usize);

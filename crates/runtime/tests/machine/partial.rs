@@ -7,11 +7,9 @@ use std::sync::Arc;
 use holdpoint_protocol::request::{AckStatus, DecisionRequest};
 use holdpoint_runtime::{
     Identity,
-    internals::{
-        fact::{CallOrder, Fact, NextTurn},
-        project::{Conversation, Passage, Response, Resume, View, conversation},
-        turn::{ChatState, EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
-    },
+    fact::{CallOrder, Fact, NextTurn},
+    turn::{ChatState, EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
+    wire::{Conversation, Passage, Response, Resume, View, conversation},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};

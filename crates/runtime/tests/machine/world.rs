@@ -16,15 +16,13 @@ use holdpoint_runtime::{
     Identity,
     approvers::Approvers,
     clock::Timestamp,
+    fact::{CallOrder, Fact, NextTurn},
     grants::{GrantMatch, GrantScope, GrantTerms, Remember, UsableGrant},
     identity::Role,
-    internals::{
-        fact::{CallOrder, Fact, NextTurn},
-        project::history,
-        turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
-    },
     model::{ModelEvent, Usage},
     tool::{ApprovalPolicy, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
+    turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
+    wire::history,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -230,7 +228,7 @@ impl World {
         };
         let mut env = Env {
             now: self.now,
-            tools: &self.tools,
+            tools: self.tools.catalog(),
             model: "dice",
             max_steps: 6,
             max_holds: 3,
@@ -322,7 +320,7 @@ impl World {
         let grants = self.usable(false);
         call(&mut Env {
             now: self.now,
-            tools: &self.tools,
+            tools: self.tools.catalog(),
             model: "dice",
             max_steps: 6,
             max_holds: 3,

@@ -10,10 +10,11 @@ use std::{
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    driver::{Runtime, RuntimeError},
-    internals::{fact::Fact, turn::Answered},
+    Runtime, RuntimeError,
+    fact::Fact,
     log::{Log, MemoryLog, NodeId, Ownership},
     subject::Subject,
+    turn::Answered,
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate};
 

@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use holdpoint_runtime::{
     clock::Timestamp,
-    internals::turn::Answered,
     log::{Log, SqliteError, SqliteLog},
     subject::Subject,
+    turn::Answered,
 };
 use holdpoint_testkit::ManualClock;
 use tempfile::TempDir;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use holdpoint_protocol::{chunk::Chunks, ids::ChatId};
 use holdpoint_runtime::{
-    driver::{Limits, Runtime, RuntimeError},
-    internals::turn::{Answered, Refusal, Rejection},
+    Limits, Runtime, RuntimeError,
     log::MemoryLog,
     subject::Subject,
+    turn::{Answered, Refusal, Rejection},
 };
 use serde_json::json;
 
@@ -182,7 +182,7 @@ async fn ids_are_limited() {
 /// What a client does not read is not made: a replay comes in pieces, and is whole in the end.
 #[tokio::test]
 async fn a_long_replay_is_made_in_pieces() {
-    use holdpoint_runtime::{driver::Profile, internals::project::Resume};
+    use holdpoint_runtime::{Profile, wire::Resume};
     let piece = "~".repeat(16 * 1024);
     // Each is a fact of its own, since the model waits in between.
     let text = (0..40).flat_map(|_| [json!({"text": [piece]}), json!({"waitMs": 1})]);

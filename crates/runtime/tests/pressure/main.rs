@@ -20,12 +20,12 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
+    Next, ResponseStream, Runtime, RuntimeBuilder, RuntimeError,
     clock::Timestamp,
-    driver::{Next, ResponseStream, Runtime, RuntimeBuilder, RuntimeError},
-    internals::project::View,
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
+    wire::View,
 };
 use holdpoint_testkit::{Gate, ManualClock};
 use serde_json::{Value, json};

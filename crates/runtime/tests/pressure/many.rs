@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use holdpoint_runtime::{
+    Limits, Runtime,
     clock::Timestamp,
-    driver::{Limits, Runtime},
     log::{Log, MemoryLog},
     subject::Subject,
 };

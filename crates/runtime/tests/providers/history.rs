@@ -9,16 +9,14 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
+    Next, Runtime,
     clock::Timestamp,
-    driver::{Next, Runtime},
-    internals::{
-        fact::{BlockKind, Cause, Fact, Outcome, TurnEnd},
-        project::{View, conversation},
-    },
+    fact::{BlockKind, Cause, Fact, Outcome, TurnEnd},
     log::MemoryLog,
     model::Usage,
     subject::Subject,
     tool::{Tool, ToolContext},
+    wire::{View, conversation},
 };
 use serde_json::{Value, json};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use holdpoint_protocol::request::ChatRequest;
 use holdpoint_runtime::{
-    driver::{Next, Runtime},
-    internals::project::View,
+    Next, Runtime,
     log::MemoryLog,
     model::provider::{OpenAiApi, Provider},
     subject::Subject,
     tool::{Tool, ToolContext},
+    wire::View,
 };
 use serde_json::{Value, json};
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
-    driver::{Next, Runtime},
-    internals::project::View,
+    Next, Runtime,
     log::MemoryLog,
     model::{
         Model, ModelCall, ModelEvent, ModelMessage, ModelResult, ProviderState, ResultCause,
@@ -14,6 +13,7 @@ use holdpoint_runtime::{
     },
     subject::Subject,
     tool::{Tool, ToolContext},
+    wire::View,
 };
 use serde_json::{Value, json};
 

@@ -15,8 +15,7 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest},
 };
 use holdpoint_runtime::{
-    driver::Runtime,
-    internals::{project::View, turn::Answered},
+    Runtime,
     log::MemoryLog,
     model::{
         Model, ModelEvent, ModelMessage, ProviderState,
@@ -24,6 +23,8 @@ use holdpoint_runtime::{
     },
     subject::Subject,
     tool::{Secret, Tool, ToolContext, ToolSet},
+    turn::Answered,
+    wire::View,
 };
 use serde_json::{Value, json};
 

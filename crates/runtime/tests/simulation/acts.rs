@@ -8,10 +8,7 @@ use holdpoint_protocol::{
     message::Role,
     request::{ChatRequest, DecisionRequest, Verdict},
 };
-use holdpoint_runtime::{
-    driver::{LiveStream, Profile, Resume, Runtime, RuntimeError},
-    internals::{fact::Fact, project::View, turn::Answered},
-};
+use holdpoint_runtime::{LiveStream, Profile, Resume, Runtime, RuntimeError, fact::Fact, turn::Answered, wire::View};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 

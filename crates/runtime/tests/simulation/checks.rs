@@ -8,14 +8,13 @@ use holdpoint_protocol::{
     ids::{ChatId, GrantId, ToolCallId},
 };
 use holdpoint_runtime::{
-    driver::{Finding, verify, verify_grants},
+    Finding,
+    fact::{CallOrder, Cause, Fact, Outcome},
     grants::{GrantScope, GrantTerms},
-    internals::{
-        fact::{CallOrder, Cause, Fact, Outcome},
-        project::history,
-        turn::{ChatState, Stage},
-    },
     log::{HoldQuery, HoldsOf, Log, Stored},
+    turn::{ChatState, Stage},
+    verify, verify_grants,
+    wire::history,
 };
 
 use super::{

@@ -11,8 +11,9 @@ use std::{
 use futures::FutureExt;
 use holdpoint_protocol::ids::{ChatId, GrantId};
 use holdpoint_runtime::{
-    internals::{fact::Fact, turn::ChatState},
+    fact::Fact,
     log::{Append, AppendResult, DeleteResult, Deletion, Log, LogError, MemoryLog, NodeId, Ownership, Revocation},
+    turn::ChatState,
 };
 use holdpoint_testkit::SharedLog;
 

@@ -14,7 +14,7 @@ use holdpoint_protocol::{
     request::Verdict,
 };
 use holdpoint_runtime::{
-    internals::fact::{Cause, Fact},
+    fact::{Cause, Fact},
     tool::{BUDGET_TOOL, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolContext, ToolError, ToolSet, Wait},
 };
 use serde_json::{Value, json};

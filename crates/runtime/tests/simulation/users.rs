@@ -10,10 +10,11 @@ use holdpoint_protocol::{
     request::Verdict,
 };
 use holdpoint_runtime::{
+    Profile,
     clock::{Clock, Timestamp},
-    driver::Profile,
-    internals::{fact::Fact, project::View},
+    fact::Fact,
     log::{HoldQuery, HoldRow, HoldsOf, Log},
+    wire::View,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;

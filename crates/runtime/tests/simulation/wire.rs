@@ -8,8 +8,8 @@ use holdpoint_protocol::{
     ids::ChatId,
 };
 use holdpoint_runtime::{
-    driver::{LiveStream, Next, ResponseStream, gone_chunks, gone_message},
-    internals::project::{self, Out, View},
+    LiveStream, Next, ResponseStream, gone_chunks, gone_message,
+    wire::{self, Out, View},
 };
 use serde_json::{Value, json};
 
@@ -52,9 +52,9 @@ impl Responses {
     /// Begins a response.
     pub(crate) fn begin(&self, chat: &ChatId, node: usize, view: View, request: Option<Value>) -> usize {
         let profile = match (view.profile, &request) {
-            (project::Profile::AiSdk, _) => Profile::AiSdk,
-            (project::Profile::Adk, Some(_)) => Profile::AdkSse,
-            (project::Profile::Adk, None) => Profile::AdkLive,
+            (wire::Profile::AiSdk, _) => Profile::AiSdk,
+            (wire::Profile::Adk, Some(_)) => Profile::AdkSse,
+            (wire::Profile::Adk, None) => Profile::AdkLive,
         };
         let options = Options { profile, progressive_text: view.is_progressive };
         let mut all = self.lock();

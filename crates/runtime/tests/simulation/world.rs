@@ -11,11 +11,7 @@ use std::{
 
 use futures::FutureExt;
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::{
-    driver::{Limits, Runtime},
-    internals::turn::ChatState,
-    subject::Subject,
-};
+use holdpoint_runtime::{Limits, Runtime, subject::Subject, turn::ChatState};
 use tokio::{task::AbortHandle, time::sleep};
 
 use super::{

@@ -10,8 +10,8 @@ use std::{
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    driver::transfer::{ExportError, export},
     log::{HeadOrder, HeadQuery, Log, LogError},
+    transfer::{ExportError, export},
 };
 use holdpoint_server::config::ConfigError;
 

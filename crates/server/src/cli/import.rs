@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use holdpoint_runtime::driver::transfer::{ImportError, Imported, Importer};
+use holdpoint_runtime::transfer::{ImportError, Imported, Importer};
 use holdpoint_server::config::ConfigError;
 
 use super::data_args::{DataArgs, PlaceError};

@@ -12,8 +12,8 @@ use holdpoint_protocol::{
     ids::{ChatId, ToolCallId},
 };
 use holdpoint_runtime::{
-    driver::audit_line,
-    internals::fact::Fact,
+    audit_line,
+    fact::Fact,
     log::{AuditQuery, Log, LogError},
 };
 use holdpoint_server::config::ConfigError;

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use holdpoint_runtime::internals::redact;
+use holdpoint_runtime::redact;
 
 /// Masks the URLs in the output, and what is known to be secret in a path. The formatter writes one event per call.
 pub(super) struct Masked<W> {

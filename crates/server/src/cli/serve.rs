@@ -4,7 +4,7 @@ use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, process::ExitCode, sy
 
 use holdpoint_protocol::status::{McpState, McpStatus};
 use holdpoint_runtime::{
-    driver::{self, Runtime},
+    Runtime,
     log::{Log, MemoryLog},
     tool::{
         ToolSet,
@@ -69,7 +69,7 @@ enum Failure {
     #[error(transparent)]
     Place(#[from] PlaceError),
     #[error(transparent)]
-    Start(#[from] driver::StartError),
+    Start(#[from] holdpoint_runtime::StartError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -118,8 +118,8 @@ async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
     let runtime = builder
         .tools(mcp.with(&tools))
         .log(log(place).await?)
-        .limits(driver::Limits {
-            steps: config.model.max_steps.map_or(driver::Limits::default().steps, NonZeroU32::get),
+        .limits(holdpoint_runtime::Limits {
+            steps: config.model.max_steps.map_or(holdpoint_runtime::Limits::default().steps, NonZeroU32::get),
             budget: config.model.budget(),
             ..config.limits.runtime()
         })

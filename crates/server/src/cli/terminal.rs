@@ -1,6 +1,6 @@
 //! Text of others on a terminal: it neither moves the cursor nor changes the direction of what follows.
 
-use holdpoint_runtime::internals::is_unseen;
+use holdpoint_runtime::is_unseen;
 
 /// The text with everything that is not seen, or changes what is seen, as its number.
 pub(super) fn plain(text: &str) -> String {

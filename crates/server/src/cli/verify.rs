@@ -10,8 +10,9 @@ use std::{
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    driver::{Anchor, Finding, GrantAnchor, Verified, verify, verify_grants, verify_tables},
+    Anchor, Finding, GrantAnchor, Verified,
     log::{Log, LogError},
+    verify, verify_grants, verify_tables,
 };
 use holdpoint_server::config::ConfigError;
 use serde::{Deserialize, Serialize};

@@ -27,8 +27,6 @@ pub use problems::Problems;
 pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
 pub use tools::{ApproversConfig, EscalationConfig, ToolConfig, ToolConfigError, ToolConfigProblem};
 
-use holdpoint_runtime::driver;
-
 use crate::{
     auth::{AuthKey, JwtSettings},
     listen::ConnectionLimits,
@@ -175,9 +173,9 @@ pub struct LimitsConfig {
 
 impl LimitsConfig {
     /// The limits of the runtime.
-    pub fn runtime(&self) -> driver::Limits {
-        let default = driver::Limits::default();
-        driver::Limits {
+    pub fn runtime(&self) -> holdpoint_runtime::Limits {
+        let default = holdpoint_runtime::Limits::default();
+        holdpoint_runtime::Limits {
             steps: default.steps,
             budget: default.budget,
             holds_per_chat: self.holds_per_chat.unwrap_or(default.holds_per_chat),

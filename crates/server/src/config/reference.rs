@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use holdpoint_runtime::{
     approvers::Approvers,
-    driver,
     model::provider::Timeouts,
     tool::mcp::{McpSettings, McpTransport},
 };
@@ -92,7 +91,7 @@ fn groups() -> Vec<Group> {
             Some("MODEL__"),
             [
                 ("use", text("demo")),
-                ("max_steps", driver::Limits::default().steps.to_string()),
+                ("max_steps", holdpoint_runtime::Limits::default().steps.to_string()),
                 ("turn_token_budget", "none".into()),
                 ("chat_token_budget", "none".into()),
                 ("prompt_caching", "true".into()),
@@ -140,7 +139,7 @@ fn groups() -> Vec<Group> {
 /// The defaults of the limits, which have their place where they are applied.
 fn limits() -> Vec<(&'static str, String)> {
     let (runtime, server, connections) =
-        (driver::Limits::default(), app::Limits::default(), ConnectionLimits::default());
+        (holdpoint_runtime::Limits::default(), app::Limits::default(), ConnectionLimits::default());
     let seconds = |time: std::time::Duration| time.as_secs().to_string();
     vec![
         ("body_bytes", server.body.to_string()),

@@ -14,11 +14,11 @@ use holdpoint_protocol::{
     problem::{MEDIA_TYPE, Problem, ProblemKind},
 };
 use holdpoint_runtime::{
-    driver::RuntimeError,
+    RuntimeError,
     grants::RememberError,
     identity::Role,
-    internals::turn::{Refusal, Rejection},
     log::LogError,
+    turn::{Refusal, Rejection},
 };
 
 use super::{

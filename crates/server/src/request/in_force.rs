@@ -4,7 +4,7 @@ use holdpoint_protocol::{
     holds::{Cause, DecisionKind},
     request::AckResponse,
 };
-use holdpoint_runtime::internals::turn::Answered;
+use holdpoint_runtime::turn::Answered;
 
 use super::Failure;
 

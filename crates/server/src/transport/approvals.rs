@@ -11,10 +11,7 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ChatId},
     request::{AckResponse, ApprovalRecord, DecisionBody, DecisionError, DecisionRequest, PendingApproval},
 };
-use holdpoint_runtime::{
-    driver::{ApprovalFilter, ApprovalState},
-    subject::Subject,
-};
+use holdpoint_runtime::{ApprovalFilter, ApprovalState, subject::Subject};
 use serde::Deserialize;
 
 use super::{

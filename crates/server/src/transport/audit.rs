@@ -9,7 +9,7 @@ use holdpoint_protocol::{
     audit::{AuditLine, AuditStep},
     ids::ChatId,
 };
-use holdpoint_runtime::{clock::Timestamp, driver::audit_line, log::AuditQuery, subject::Subject};
+use holdpoint_runtime::{audit_line, clock::Timestamp, log::AuditQuery, subject::Subject};
 use serde::Deserialize;
 use serde_json::json;
 

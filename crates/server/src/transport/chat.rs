@@ -8,8 +8,8 @@ use axum::{
 };
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    driver::Channel,
-    internals::project::{Profile, Resume},
+    Channel,
+    wire::{Profile, Resume},
 };
 
 use super::{

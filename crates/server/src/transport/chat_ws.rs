@@ -13,9 +13,8 @@ use holdpoint_protocol::{
     websocket::{WsRequest, WsResponse, WsResume, WsSend},
 };
 use holdpoint_runtime::{
-    Identity,
-    driver::{Channel, Next, ResponseStream, gone_chunks, gone_message},
-    internals::project::{Profile, Resume, View},
+    Channel, Identity, Next, ResponseStream, gone_chunks, gone_message,
+    wire::{Profile, Resume, View},
 };
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,10 +3,10 @@
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage, response::ListedChat};
 use holdpoint_runtime::{
-    driver::{RuntimeError, StoredChat},
+    RuntimeError, StoredChat,
     identity::{Identity, Role},
-    internals::project::Listed,
     subject::Subject,
+    wire::Listed,
 };
 use serde::{Deserialize, Serialize};
 

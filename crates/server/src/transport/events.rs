@@ -2,7 +2,7 @@
 
 use axum::{extract::State, response::Response};
 use holdpoint_protocol::response::ServerEvent;
-use holdpoint_runtime::driver::{self, Change};
+use holdpoint_runtime::Change;
 use tokio_util::sync::CancellationToken;
 
 use super::sse::{self, Events, Flow};
@@ -35,7 +35,7 @@ pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) 
 }
 
 struct Changes {
-    changes: driver::Changes,
+    changes: holdpoint_runtime::Changes,
     draining: CancellationToken,
     is_first: bool,
 }

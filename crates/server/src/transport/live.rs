@@ -17,12 +17,9 @@ use holdpoint_protocol::{
     sse,
 };
 use holdpoint_runtime::{
-    Identity,
-    driver::{Channel, LiveStream, Next, RuntimeError},
-    internals::{
-        project::{Out, Profile, View},
-        turn::{Answered, FrontendResult},
-    },
+    Channel, Identity, LiveStream, Next, RuntimeError,
+    turn::{Answered, FrontendResult},
+    wire::{Out, Profile, View},
 };
 use serde::Deserialize;
 use serde_json::json;

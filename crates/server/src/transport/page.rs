@@ -93,7 +93,7 @@ fn escaped_byte(byte: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    use holdpoint_runtime::driver::ChatCursor;
+    use holdpoint_runtime::ChatCursor;
 
     use super::*;
 

@@ -14,11 +14,7 @@ use holdpoint_protocol::{
     chunk::{Chunks, Error, Finish},
     sse,
 };
-use holdpoint_runtime::{
-    Identity,
-    clock::Clock,
-    driver::{GONE, Next, ResponseStream, gone_chunks, gone_message},
-};
+use holdpoint_runtime::{GONE, Identity, Next, ResponseStream, clock::Clock, gone_chunks, gone_message};
 
 use crate::{
     app::StreamPlace,

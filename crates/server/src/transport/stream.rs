@@ -1,7 +1,7 @@
 //! `POST /stream`: a turn over SSE, in the adk profile.
 
 use axum::{body::Body, extract::State, http::HeaderMap, response::Response};
-use holdpoint_runtime::internals::project::Profile;
+use holdpoint_runtime::wire::Profile;
 
 use super::turn::turn;
 use crate::{

@@ -3,10 +3,9 @@
 use axum::{body::Body, http::HeaderMap, response::Response};
 use holdpoint_protocol::{request::ChatRequest, skim::Outline};
 use holdpoint_runtime::{
-    Identity,
-    driver::Channel,
-    internals::project::{Profile, View},
+    Channel, Identity,
     subject::Subject,
+    wire::{Profile, View},
 };
 
 use super::sse;

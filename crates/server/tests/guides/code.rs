@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, request::Parts};
 use holdpoint_protocol::ids::{ApprovalId, GrantId};
 use holdpoint_runtime::{
+    Runtime,
     approvers::Approvers,
     clock::Timestamp,
-    driver::Runtime,
     tool::{Tool, ToolContext, ToolError},
 };
 use holdpoint_server::{Identity, IdentityError, Role, Server};

@@ -13,8 +13,8 @@ pub(crate) use binary::Binary;
 pub(crate) use client::{Answer, Chat, Sse, types};
 use holdpoint_demo::{DemoModel, demo_tools};
 use holdpoint_runtime::{
+    Runtime, RuntimeBuilder,
     clock::Timestamp,
-    driver::{Runtime, RuntimeBuilder},
     log::Log,
     model::{Model, ScriptModel},
 };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_runtime::{
-    driver::{verify, verify_grants, verify_tables},
     log::{Log, LogError, SqliteLog},
+    verify, verify_grants, verify_tables,
 };
 use rusqlite::{Connection, params_from_iter, types::Value};
 

@@ -15,7 +15,7 @@ use std::{
 use holdpoint_runtime::{
     approvers::Approvers,
     clock::Timestamp,
-    driver::input_sha256,
+    input_sha256,
     log::{BatchHash, SqliteLog},
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };

@@ -1,7 +1,7 @@
 //! The hash chain: whole after everything that can happen to a chat.
 
-use holdpoint_runtime::driver::verify_chain;
 use holdpoint_runtime::log::{AppendResult, Batch, BatchHash, DeleteResult, Log, Stored, Walk};
+use holdpoint_runtime::verify_chain;
 
 use super::*;
 

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Line, VERSION};
+use holdpoint_core::is_unseen;
+
 use crate::{
     clock::Timestamp,
     driver::{
@@ -24,7 +26,6 @@ use crate::{
     subject::Subject,
     tool::MAX_CALL_STATE_BYTES,
     turn::ChatState,
-    unseen::is_unseen,
 };
 
 /// The maximum length of a chat id.

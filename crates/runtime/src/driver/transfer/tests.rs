@@ -8,8 +8,8 @@ use crate::{
     driver::{Next, Runtime, RuntimeBuilder},
     log::{Batch, Found, HeadQuery, HoldChanges, HoldQuery, HoldsOf, Log, MemoryLog, Ownership, Stored},
     model::ScriptModel,
-    project::View,
     tool::{Tool, ToolContext, ToolSet},
+    wire::View,
 };
 
 /// A model that pays, and the tool for it.

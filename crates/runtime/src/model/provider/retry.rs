@@ -27,7 +27,7 @@ pub(super) fn pause(tried: u32, wanted: Option<Duration>, chance: f64) -> Option
         Some(wanted) => Some(wanted + INITIAL_BACKOFF.mul_f64(chance)),
         None => {
             let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
-            let delay = (1..tried).fold(backoff.next(), |_, _| backoff.next());
+            let delay = (1..tried).fold(backoff.delay(), |_, _| backoff.delay());
             Some(delay.mul_f64(0.75 + chance / 2.0))
         }
     }

@@ -13,10 +13,7 @@ pub use read::ScriptError;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{
-    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, Usage,
-    conversation::{last_user_text, since_user},
-};
+use super::{Model, ModelError, ModelEvent, ModelMessage, ModelRequest, Usage, last_user_text, since_user};
 
 /// A model that plays a script, JSON or YAML.
 ///

@@ -61,7 +61,7 @@ fn what_is_said_is_in_the_spec() {
     let spec = add().build().unwrap().spec;
     assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
     assert_eq!((spec.execution, &spec.approval), (Execution::Server, &ApprovalPolicy::Never));
-    assert_eq!((spec.expires_after(), spec.timeout), (Some(Duration::from_secs(300)), DEFAULT_TIMEOUT));
+    assert_eq!((spec.expires_after(), spec.timeout), (Some(Duration::from_secs(300)), Duration::from_secs(60)));
     assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
 
     let rule = Condition::over("/left", 5).unwrap();

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use template::Template;
 pub use template::TemplateError;
 
-use super::{Execution, ToolBuilder, ToolContext, ToolSource, secret::Secret};
+use super::{Execution, Secret, ToolBuilder, ToolContext, ToolSource};
 use crate::redact::Mask;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

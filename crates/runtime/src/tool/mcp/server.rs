@@ -34,7 +34,7 @@ use super::{
     watch::McpWatch,
 };
 use crate::{
-    backoff::Backoff,
+    backoff::{self, Backoff},
     redact::Mask,
     tool::{Handler, Instructions, Tool, ToolContext, ToolError},
 };
@@ -331,7 +331,7 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
         }
         tokio::select! {
             () = shared.stop.cancelled() => return,
-            () = backoff.wait() => {}
+            () = backoff::wait(&mut backoff) => {}
         }
     }
 }

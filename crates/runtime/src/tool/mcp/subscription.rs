@@ -9,7 +9,7 @@ use rmcp::{
 };
 
 use super::{rounds::is_modern, server::Shared};
-use crate::backoff::Backoff;
+use crate::backoff::{self, Backoff};
 
 /// Delays before a subscription that has ended is made again.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
@@ -34,7 +34,7 @@ pub(super) async fn subscribe(shared: &Shared, peer: &Peer<RoleClient>) -> Infal
             // The server may be gone, which goes unnoticed over HTTP.
             Ok(_) | Err(_) => shared.recheck_if_http(),
         }
-        backoff.wait().await;
+        backoff::wait(&mut backoff).await;
     }
 }
 

@@ -1,0 +1,268 @@
+//! The adk profile over WebSocket: the BIDI mode of the specification. One stream, one call at a time.
+
+use std::collections::{HashSet, VecDeque};
+
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep},
+    ids::ToolCallId,
+};
+
+use super::{
+    Out, Projection, View,
+    calls::{Call, Past, TurnCalls},
+    chunks::{self, Blocks, Meter},
+    text::Text,
+};
+use crate::{
+    fact::{BlockKind, Caller, Fact, TurnEnd},
+    tool::Execution,
+};
+
+/// Writes turns for `/live`.
+#[derive(Debug)]
+pub struct AdkLive {
+    view: View,
+    turn: Option<Turn>,
+    past: Past,
+}
+
+#[derive(Debug)]
+struct Turn {
+    calls: TurnCalls,
+    is_over: bool,
+    meter: Meter,
+    blocks: Blocks,
+    text: Text,
+    /// Calls whose outcome was not sent yet, in order. Only the first is shown.
+    queue: VecDeque<ToolCallId>,
+    /// The calls that the client has seen.
+    shown: HashSet<ToolCallId>,
+    /// The calls whose approval request the client has seen.
+    asked: HashSet<ToolCallId>,
+    /// The calls whose input an approver has changed since the client saw it.
+    stale: HashSet<ToolCallId>,
+}
+
+impl AdkLive {
+    /// A projection with these settings.
+    pub fn new(view: View) -> Self {
+        Self { view, turn: None, past: Past::default() }
+    }
+
+    /// Prepares for a replay of these facts, which the client may have been sent before. Calls that are shown already are
+    /// not replayed.
+    pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
+        self.past = Past::of(facts);
+        self.turn.iter().flat_map(|turn| &turn.shown).for_each(|call| self.past.forget(call));
+    }
+
+    /// Whether the turn waits for a decision that the client was asked for.
+    pub fn waits_for_person(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.is_over && turn.waits_for_person())
+    }
+}
+
+impl Projection for AdkLive {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+        if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
+            out.push(Out::one(chunks::start(&calls.message)));
+            self.turn = Some(Turn {
+                calls,
+                is_over: false,
+                meter: Meter::default(),
+                blocks: Blocks::default(),
+                text: Text::of_turn(fact, self.view),
+                queue: VecDeque::new(),
+                shown: HashSet::new(),
+                asked: HashSet::new(),
+                stale: HashSet::new(),
+            });
+            return;
+        }
+        let Some(turn) = self.turn.as_mut().filter(|turn| !turn.is_over) else { return };
+        if let Fact::Settled { cause: crate::fact::Cause::Superseded, .. } = fact
+            && turn.waits_for_person()
+        {
+            // The client has begun a new message, which nothing of the old one may interrupt.
+            turn.is_over = true;
+            return;
+        }
+        if let Fact::Said { next: Some(_), .. } = fact
+            && turn.waits_for_person()
+        {
+            // The same, while calls of the old turn still run. A turn that is written on another node ends on the wire.
+            turn.is_over = true;
+            return;
+        }
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
+        }
+        turn.calls.apply(fact);
+        turn.apply(fact, &self.past, out);
+    }
+
+    fn start(&self) -> Option<Chunk> {
+        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.turn.as_ref().is_none_or(|turn| turn.is_over)
+    }
+
+    fn nothing(&mut self, out: &mut Vec<Out>) {
+        if let Some(turn) = &mut self.turn {
+            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
+        }
+    }
+
+    fn set_past(&mut self, past: Past) {
+        self.past = past;
+    }
+
+    fn fresh(&self) -> Box<dyn Projection> {
+        Box::new(Self::new(self.view))
+    }
+}
+
+impl Turn {
+    /// Whether it waits for a decision. The client has then closed its stream, and a newer message goes first.
+    fn waits_for_person(&self) -> bool {
+        let asked = self.queue.front().filter(|id| self.asked.contains(*id)).and_then(|id| self.calls.get(id));
+        asked.is_some_and(|call| call.decision.is_none())
+    }
+
+    fn apply(&mut self, fact: &Fact, past: &Past, out: &mut Vec<Out>) {
+        match fact {
+            Fact::StepStarted => self.text.next_step(out),
+            Fact::BlockStarted { kind, id } => {
+                self.blocks.start(*kind, id);
+                self.write(*kind, chunks::block_start(*kind, id).into(), out);
+            }
+            Fact::BlockDelta { id, delta } => {
+                let kind = self.blocks.kind(id);
+                self.write(kind, chunks::block_deltas(kind, id, delta), out);
+            }
+            Fact::BlockEnded { id } => {
+                if let Some(kind) = self.blocks.end(id) {
+                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                }
+            }
+            // The first call in the queue is the one that asks. Its prompt comes before its outcome.
+            Fact::Called { call, by: Caller::Tool(_), .. } => self.queue.push_front(call.clone()),
+            Fact::Called { call, .. } => self.add(call),
+            Fact::Invalid { call, .. } => {
+                self.add(call);
+                self.show(past, out);
+            }
+            Fact::Decided { call, .. } => {
+                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
+                if is_edited && self.shown.contains(call) && past.edited(call).is_none() {
+                    self.stale.insert(call.clone());
+                }
+            }
+            Fact::Started { call, .. } => {
+                self.show(past, out);
+                // The browser is about to run it.
+                let is_frontend = self.calls.get(call).is_some_and(|call| call.execution == Execution::Frontend);
+                if is_frontend {
+                    self.tell_edit(call, out);
+                }
+            }
+            Fact::Asked { .. } | Fact::Settled { .. } => self.show(past, out),
+            // A replay shows the outcome instead.
+            Fact::Progressed { call, output } if self.shown.contains(call) && !past.is_settled(call) => {
+                out.push(Out::one(chunks::progress(call, output)));
+            }
+            Fact::ModelDelayed { message, seconds } => out.push(Out::one(chunks::delayed(message, *seconds))),
+            Fact::TurnEnded { end, .. } => self.end(end, out),
+            _ => {}
+        }
+    }
+
+    /// Closes what was shown of a step whose node is gone. Its calls were not shown yet.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if !self.calls.is_writing {
+            return;
+        }
+        let is_text_sent = self.text.abandon();
+        if let Some((kind, id)) = self.blocks.abandon()
+            && (kind == BlockKind::Reasoning || is_text_sent)
+        {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        let abandoned = self.calls.abandoned_in_step();
+        self.queue.retain(|id| !abandoned.contains(id));
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            self.write(kind, chunks::block_end(kind, &id).into(), out);
+        }
+    }
+
+    fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
+        match kind {
+            BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
+            BlockKind::Text => self.text.write(chunks, out),
+        }
+    }
+
+    fn add(&mut self, id: &ToolCallId) {
+        self.text.called(id);
+        self.queue.push_back(id.clone());
+    }
+
+    /// Shows the first call as far as possible, and the next one once it is settled.
+    fn show(&mut self, past: &Past, out: &mut Vec<Out>) {
+        while let Some(id) = self.queue.front().cloned() {
+            let Some(call) = self.calls.get(&id).filter(|call| call.has_begun()) else { return };
+            if self.shown.insert(id.clone()) {
+                out.push(Out::one(chunks::input_start(&id, &call.name)));
+                let edited = past.edited(&id);
+                out.push(Out::one(match (past.is_settled(&id) && !call.is_invalid, edited) {
+                    (true, _) => chunks::input_delta(&id, edited.unwrap_or(&call.input)),
+                    (false, Some(edited)) => chunks::input_available(&id, &call.name, edited),
+                    (false, None) => chunks::input(&id, call),
+                }));
+            }
+            if let Some(request) = &call.request
+                && !past.is_decided(&id)
+                && !past.is_settled(&id)
+                && self.asked.insert(id.clone())
+            {
+                out.push(Out::one(StartStep {}.into()));
+                out.push(Out::one(chunks::approval_request(&id, &request.approval)));
+                out.push(Out::one(FinishStep {}.into()));
+            }
+            let Some(settled) = &call.settled else { return };
+            if self.stale.remove(&id) {
+                out.push(Out::one(chunks::edited_input(&id, &call.input)));
+            }
+            if !call.is_invalid {
+                out.push(Out::one(chunks::outcome(&id, &settled.told())));
+            }
+            self.queue.pop_front();
+            self.text.settled(&id, out);
+        }
+    }
+
+    /// Tells the client that an approver has changed the input. A step stands between that and its announcement, so it
+    /// can't be announced again.
+    fn tell_edit(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if let Some(call) = self.calls.get(id).filter(|_| self.stale.remove(id)) {
+            out.push(Out::one(chunks::edited_input(id, &call.input)));
+        }
+    }
+
+    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
+        self.is_over = true;
+        self.text.release(out);
+        let (last, reason) = chunks::ending(end);
+        out.extend(last.map(Out::one));
+        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
+    }
+}
