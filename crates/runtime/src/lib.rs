@@ -69,7 +69,6 @@
 mod backoff;
 pub mod clock;
 mod driver;
-pub mod log;
 mod metrics;
 pub mod model;
 pub mod tool;
@@ -90,6 +89,9 @@ pub use holdpoint_core::{
     value::{self, ValueError},
     wire::{self, Channel, Listed, Profile, Resume, View},
 };
+
+/// Re-exported, so that a program needs only this crate.
+pub use holdpoint_log as log;
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_protocol as protocol;

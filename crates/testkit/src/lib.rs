@@ -9,6 +9,7 @@ pub mod log_suite;
 #[cfg(unix)]
 mod postgres;
 mod shared_log;
+mod tail;
 
 pub use clock::ManualClock;
 pub use faulty_log::{AppendFault, FaultyLog, ReadFault};
@@ -16,3 +17,4 @@ pub use gate::Gate;
 #[cfg(unix)]
 pub use postgres::Postgres;
 pub use shared_log::SharedLog;
+pub use tail::tail;

@@ -6,8 +6,15 @@ use crate::failure::{Failure, Result};
 use crate::process::Run;
 
 /// The crates, in the order in which they are published.
-pub(super) const CRATES: &[&str] =
-    &["holdpoint-protocol", "holdpoint-core", "holdpoint-runtime", "holdpoint-demo", "holdpoint-testkit", "holdpoint-server"];
+pub(super) const CRATES: &[&str] = &[
+    "holdpoint-protocol",
+    "holdpoint-core",
+    "holdpoint-log",
+    "holdpoint-runtime",
+    "holdpoint-demo",
+    "holdpoint-testkit",
+    "holdpoint-server",
+];
 
 /// Packs all crates, and builds each from its package, against the packages of the others.
 pub(super) fn run(root: &Path) -> Result {

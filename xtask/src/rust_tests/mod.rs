@@ -44,7 +44,7 @@ const PLACES: &[(&str, Place)] = &[
     // where others take the processors, and the call then finds none.
     ("crates/runtime test mcp", Place::Alone),
     // An outage of the database is noticed in time, with time limits short enough for a test.
-    ("crates/runtime test log_postgres", Place::Alone),
+    ("crates/log test log_postgres", Place::Alone),
     // A retry waits as long as it was told to, and not much longer.
     ("crates/runtime test providers", Place::Alone),
 ];

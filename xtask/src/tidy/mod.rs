@@ -42,7 +42,10 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     let tree = Tree::read(root)?;
     let metadata = metadata(root)?;
     let checks = [
-        ("layers: protocol <- core <- log, models, tools <- runtime <- demo <- server", layers::check(&metadata, &tree)),
+        (
+            "layers: protocol <- core <- log, models, tools <- runtime <- demo <- server",
+            layers::check(&metadata, &tree),
+        ),
         ("lengths: source files are short", lengths::check(&tree)),
         ("names: no machine's paths or hosts", names::check(&tree)),
         ("links: relative links lead somewhere", links::check(&tree)),

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, poll, stream::BoxStream};
-use holdpoint_runtime::log::{Batch, LogError, tail};
+use holdpoint_runtime::log::{Batch, LogError};
 
 use super::{Shared, append, append_events, must};
-use crate::{FaultyLog, Gate, ReadFault};
+use crate::{FaultyLog, Gate, ReadFault, tail};
 
 /// Longer than any test waits.
 const NEVER: Duration = Duration::from_secs(100_000);
