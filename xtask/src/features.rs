@@ -8,7 +8,14 @@ use crate::failure::{Failure, Result};
 use crate::process::Run;
 
 /// The crates that have features. The testkit has none.
-const CRATES: &[&str] = &["holdpoint-protocol", "holdpoint-log", "holdpoint-runtime", "holdpoint-server"];
+const CRATES: &[&str] = &[
+    "holdpoint-protocol",
+    "holdpoint-log",
+    "holdpoint-models",
+    "holdpoint-tools",
+    "holdpoint-runtime",
+    "holdpoint-server",
+];
 
 /// What the pages of the crates tell a reader to choose. The server without any has the runtime without any below it.
 const DOCUMENTED: &[(&str, &str)] =

@@ -70,8 +70,6 @@ mod backoff;
 pub mod clock;
 mod driver;
 mod metrics;
-pub mod model;
-pub mod tool;
 
 pub use driver::{
     Agent, Anchor, ApprovalCursor, ApprovalFilter, ApprovalRow, ApprovalState, AuditCursor, Change, Changes,
@@ -92,6 +90,12 @@ pub use holdpoint_core::{
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_log as log;
+
+/// Re-exported, so that a program needs only this crate.
+pub use holdpoint_models as model;
+
+/// Re-exported, so that a program needs only this crate.
+pub use holdpoint_tools as tool;
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_protocol as protocol;

@@ -10,6 +10,8 @@ pub(super) const CRATES: &[&str] = &[
     "holdpoint-protocol",
     "holdpoint-core",
     "holdpoint-log",
+    "holdpoint-models",
+    "holdpoint-tools",
     "holdpoint-runtime",
     "holdpoint-demo",
     "holdpoint-testkit",

@@ -42,11 +42,11 @@ const PLACES: &[(&str, Place)] = &[
     ("crates/server test shutdown", Place::Alone),
     // A server that was started again is found by the next call. Its servers are Node programs, which start slowly
     // where others take the processors, and the call then finds none.
-    ("crates/runtime test mcp", Place::Alone),
+    ("crates/tools test mcp", Place::Alone),
     // An outage of the database is noticed in time, with time limits short enough for a test.
     ("crates/log test log_postgres", Place::Alone),
     // A retry waits as long as it was told to, and not much longer.
-    ("crates/runtime test providers", Place::Alone),
+    ("crates/models test providers", Place::Alone),
 ];
 
 /// Runs the stage.

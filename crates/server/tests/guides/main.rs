@@ -16,10 +16,10 @@ mod tools;
 
 /// The fakes of the providers, which refuse what the real ones refuse.
 #[allow(dead_code, reason = "the tests of the providers use the rest")]
-#[path = "../../../runtime/tests/providers/server.rs"]
+#[path = "../../../models/tests/providers/server.rs"]
 mod server;
 #[allow(dead_code, reason = "the tests of the providers use the rest")]
-#[path = "../../../runtime/tests/providers/wires/mod.rs"]
+#[path = "../../../models/tests/providers/wires/mod.rs"]
 mod wires;
 
 use std::{collections::BTreeSet, fs};

@@ -65,7 +65,7 @@ async fn one_model(check: &str, model: &ProviderModel, is_tried: bool, tools: &T
     };
     let mut found = match (is_tried, probed) {
         // Whether it answers is what counts: not every model and not every server is in a list.
-        (true, probed) => match tokio::time::timeout(COMPLETION_TIMEOUT, model.try_out(tools)).await {
+        (true, probed) => match tokio::time::timeout(COMPLETION_TIMEOUT, model.try_out(tools.catalog())).await {
             Err(_) => finding(State::Fail, &format!("no answer within {} s", COMPLETION_TIMEOUT.as_secs())),
             Ok(Err(error)) => Finding { lines: vec![error.detail], ..finding(State::Fail, &error.message) },
             Ok(Ok(())) if matches!(probed, Probed::NotListed { .. }) => {
