@@ -43,6 +43,7 @@
 //!         ids += 1;
 //!         ids.to_string()
 //!     },
+//!     has_room: &mut |_| true,
 //! };
 //!
 //! let next = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };

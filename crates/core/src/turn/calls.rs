@@ -230,6 +230,9 @@ pub(super) fn progress(draft: &mut Draft<'_>, call: ToolCallId, output: Value) {
     }
 }
 
+/// Why a value is not kept.
+pub(super) const NO_ROOM: &str = "does not fit into the memory that the chats of one user may take at a time";
+
 /// Settles a call whose tool has finished on the server.
 pub(super) fn ran(
     draft: &mut Draft<'_>,
@@ -241,7 +244,8 @@ pub(super) fn ran(
     if draft.call(id).is_some_and(Call::runs_here) {
         let outcome = match outcome {
             Ok(output) => match admit_sized(&output) {
-                Ok(()) => Outcome::Output(output),
+                Ok(()) if (env.has_room)(&output) => Outcome::Output(output),
+                Ok(()) => Outcome::Error(format!("The tool ran, but its output {NO_ROOM}")),
                 Err(error) => Outcome::Error(format!("The tool ran, but its output can't be used: {error}")),
             },
             Err(error) => Outcome::Error(error),

@@ -77,6 +77,8 @@ pub struct Env<'a> {
     pub channel: AuditChannel,
     /// Returns a new id each time, without a prefix.
     pub new_id: &'a mut dyn FnMut() -> String,
+    /// Reserves the memory for a value that a call is to keep. Returns whether there is room: if not, the call fails.
+    pub has_room: &'a mut dyn FnMut(&serde_json::Value) -> bool,
 }
 
 impl Env<'_> {

@@ -142,6 +142,10 @@ fn call(
         let error = format!("the input can't be used: {error}");
         return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error, at: env.now });
     }
+    if !(env.has_room)(&input) {
+        let error = format!("not run: the input {}: make it smaller, or try again later", calls::NO_ROOM);
+        return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error, at: env.now });
+    }
     let Some(tool) = env.tools.offered(&name) else {
         let error = format!("there is no tool {name:?}");
         return draft.push(Fact::Invalid { call, name, input, error, at: env.now });

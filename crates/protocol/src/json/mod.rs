@@ -6,7 +6,7 @@ mod screen;
 
 use std::ops::Deref;
 
-pub use count::count_values;
+pub use count::{count_values, kept_bytes, kept_bytes_of, parsed_bytes};
 pub(crate) use read::{Budget, next_value};
 pub use read::{JsonLimits, ReadError, map, optional, parse, parse_strictly, parse_within, some, value};
 pub use screen::{Screen, is_reserved_key};

@@ -135,6 +135,7 @@ impl RuntimeBuilder {
             hold_counts: HoldCountCache::default(),
             footprints: Default::default(),
             counters: Counters::default(),
+            heavy: tokio::sync::Semaphore::new(1),
             lease: Lease::new(lease),
             to_recover,
             chats: AwakeChats::default(),

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{sync::Arc, time::Duration};
 
-use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use serde_json::Value;
 use tokio::{
@@ -27,6 +26,7 @@ use super::{
     journal,
     load::{LoadError, Loaded, load},
     memory::Memory,
+    ready::ReadyEvents,
     record::OnConflict,
     running::Place,
     runtime::Inner,
@@ -37,7 +37,7 @@ use crate::{
     clock::Timestamp,
     fact::Fact,
     log::NodeId,
-    model::{Model, ModelError},
+    model::Model,
     subject::Subject,
     tool::{PromptResponse, ToolSet},
     turn::{ChatState, Input, Rejection, Reply},
@@ -60,8 +60,12 @@ pub(super) struct ChatTask {
     /// The partial state at the checkpoint.
     pub(super) at_checkpoint: ChatState,
     pub(super) memory: Memory,
-    /// The size of the facts before the feed.
-    earlier_bytes: usize,
+    /// The size of the chat as stored.
+    pub(super) bytes: usize,
+    /// What was reserved for what the input that is being handled adds.
+    pub(super) reserved: usize,
+    /// Whether the input that is being handled is refused if there is no room for what it adds.
+    pub(super) may_refuse: bool,
     /// The memory of turns before the feed that inputs needed.
     pub(super) earlier_memory: Vec<Memory>,
     pub(super) title: String,
@@ -88,7 +92,7 @@ pub(super) struct ChatTask {
     pub(super) flush_at: Option<Instant>,
     /// The turn's place among the running turns.
     pub(super) place: Option<Place>,
-    pub(super) answer: Option<ReadyChunks<BoxStream<'static, Result<Input, ModelError>>>>,
+    pub(super) answer: Option<ReadyEvents>,
     pub(super) running_tools: JoinSet<super::work::Ran>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken, Arc<CallGate>)>,
     /// The running calls that have certainly not been carried out, for the input that is being handled.
@@ -117,7 +121,7 @@ impl ChatTask {
         mut mailbox: mpsc::Receiver<Command>,
         changed: Arc<Changed>,
     ) {
-        let Loaded { origin, checkpoint, title, facts, base, former_owner, owner, memory } =
+        let Loaded { origin, checkpoint, title, facts, base, former_owner, owner, bytes, memory } =
             match load(&inner, &id, subject.as_ref()).await {
                 Ok(loaded) => loaded,
                 Err(LoadError::NotTheirs(owner)) => return inner.turn_away_others(&id, &mut mailbox, &owner).await,
@@ -145,7 +149,9 @@ impl ChatTask {
             at_checkpoint: origin.clone(),
             durable: origin.len + facts.len() as u64,
             origin,
-            earlier_bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes),
+            bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes) + bytes,
+            reserved: 0,
+            may_refuse: false,
             checkpoint,
             earlier_memory: Vec::new(),
             memory,
@@ -180,7 +186,7 @@ impl ChatTask {
         task.choose_agent();
         task.is_resumed_turn = task.state.turn.is_some();
         task.feed.push(facts);
-        task.feed.set_bytes(task.bytes(), task.memory.bytes());
+        task.feed.set_bytes(task.bytes, task.memory.bytes());
         if let Err(error) = task.resume_turn().await {
             return task.give_up(&error).await;
         }
@@ -190,11 +196,6 @@ impl ChatTask {
     /// Asks the program for the agent of this chat, if it has facts.
     fn choose_agent(&mut self) {
         self.agent = self.state.subject.as_ref().and_then(|subject| self.inner.chosen_agent(&self.id, subject));
-    }
-
-    /// The size of the chat in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.earlier_bytes + self.memory.bytes()
     }
 
     /// Whether this subject may begin a chat with this id.
@@ -319,6 +320,11 @@ impl ChatTask {
                     let known = self.state.len;
                     match self.input_within(Input::clone(&input), refuses).await {
                         Err(ChatError::Conflict) => self.after_conflict().await?,
+                        Err(ChatError::NoRoom) => {
+                            // Nothing has changed, so the chat goes on.
+                            let _ = reply.send(Err(ChatError::NoRoom));
+                            return Ok(());
+                        }
                         Ok(taken) if self.state.len == known => match self.is_current().await {
                             Ok(true) => break Ok(taken),
                             Ok(false) => {}

@@ -158,7 +158,7 @@ impl ChatTask {
         let digest = Digest { version: DIGEST_VERSION, from, to: at, passage: Passage::of(&facts) };
         let state = state.into_partial();
         let (next, messages, cuts) = (state.next.clone(), state.messages.clone(), state.cuts.clone());
-        let (base, bytes, spent) = (self.base, self.bytes(), state.spent);
+        let (base, bytes, spent) = (self.base, self.bytes, state.spent);
         let checkpoint = Checkpoint { base, at, bytes, next, messages, cuts, outputs, spent };
         Some(Moved { checkpoint, digest: seal(&digest), keys, state })
     }

@@ -29,7 +29,7 @@ pub struct Counts {
     pub refused_loads: u64,
     /// Appends that currently wait too long for the log.
     pub stuck_appends: usize,
-    /// Bytes of the chats currently in memory, as stored.
+    /// Bytes that the chats currently in memory take, as estimated.
     pub loaded_bytes: usize,
 }
 
@@ -77,11 +77,18 @@ impl Counters {
     }
 
     /// Reserves memory for a chat, unless that exceeds a limit. `held` is what the same reservation has already: a
-    /// subject's only one may exceed the limit of the subject, so that a large chat can be read.
-    pub(super) fn load(&self, subject: Option<&Subject>, bytes: usize, held: usize, limits: &Limits) -> bool {
+    /// subject's only one may exceed the subject's share, so that a large chat can be read.
+    pub(super) fn load(
+        &self,
+        subject: Option<&Subject>,
+        bytes: usize,
+        held: usize,
+        share: usize,
+        limits: &Limits,
+    ) -> bool {
         let mut loaded_by = self.loaded_by();
         let own = subject.and_then(|subject| loaded_by.get(subject)).copied().unwrap_or_default();
-        let is_within = own <= held || own.saturating_add(bytes) <= limits.loaded_bytes_per_subject;
+        let is_within = own <= held || own.saturating_add(bytes) <= share;
         let taken = self.loaded_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |loaded| {
             loaded.checked_add(bytes).filter(|loaded| is_within && *loaded <= limits.loaded_bytes)
         });
@@ -93,9 +100,11 @@ impl Counters {
         taken.is_ok()
     }
 
-    /// Whether a subject has reached its limit, so that it begins nothing new.
-    pub(super) fn is_full(&self, subject: &Subject, limits: &Limits) -> bool {
-        self.loaded_by().get(subject).is_some_and(|own| *own >= limits.loaded_bytes_per_subject)
+    /// Whether a subject has reached its limit, so that it begins nothing new. `held` is what one of its chats has: the
+    /// only one may go on.
+    pub(super) fn is_full(&self, subject: &Subject, held: usize, limits: &Limits) -> bool {
+        let own = self.loaded_by().get(subject).copied().unwrap_or_default();
+        own >= limits.loaded_bytes_per_subject && own > held
     }
 
     /// Counts the growth of a chat.

@@ -12,7 +12,7 @@ use super::{
     Next, RuntimeError,
     load::{self, Turn},
     look_back,
-    memory::Memory,
+    memory::{Memory, Within},
     runtime::Inner,
 };
 use crate::{
@@ -32,7 +32,7 @@ pub(super) struct Feed {
     len: watch::Sender<u64>,
     /// The size of the chat in bytes, as stored.
     bytes: AtomicUsize,
-    /// The size of the facts in memory.
+    /// What the facts in memory take.
     loaded: AtomicUsize,
     /// Whether the feed ends because the chat was deleted.
     is_deleted: AtomicBool,
@@ -170,6 +170,16 @@ impl FeedReader {
         self.feed.bytes.load(Ordering::Relaxed)
     }
 
+    /// What the facts in memory take.
+    pub(super) fn weight(&self) -> usize {
+        self.feed.loaded.load(Ordering::Relaxed)
+    }
+
+    /// The runtime of the chat.
+    pub(super) fn inner(&self) -> Option<&Arc<Inner>> {
+        self.feed.earlier.as_ref().map(|earlier| &earlier.inner)
+    }
+
     /// The state before the first fact that it has.
     pub(super) fn origin(&self) -> &ChatState {
         &self.feed.origin
@@ -179,8 +189,10 @@ impl FeedReader {
     pub(super) async fn earlier(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
         match &self.feed.earlier {
             Some(Earlier { inner, chat, base }) if self.feed.first() > 0 => {
-                let (facts, memory) =
-                    load::earlier(inner, self.feed.origin.subject.as_ref(), chat, *base, self.feed.first()).await?;
+                // It is read for a moment, and however long the chat is.
+                let mut memory = Memory::new(inner, self.feed.origin.subject.as_ref());
+                memory.within = Within::Half;
+                let (facts, memory) = load::earlier_within(inner, memory, chat, *base, self.feed.first()).await?;
                 Ok((facts, Some(memory)))
             }
             _ => Ok((Vec::new(), None)),

@@ -42,6 +42,7 @@ pub(super) struct Foreign {
     pub(super) facts: Vec<Arc<Fact>>,
     owner: Option<NodeId>,
     bytes: usize,
+    weight: usize,
 }
 
 impl Foreign {
@@ -154,9 +155,9 @@ impl ChatTask {
                     // The chat was deleted, and its id is used again.
                     return Err(ChatError::Lost);
                 }
-                let facts: Vec<Fact> = serde_json::from_slice(&batch.payload).map_err(|error| {
-                    tracing::error!(chat = %self.id, %error, "facts of another node can't be decoded");
-                    ChatError::Unreadable
+                let (facts, weight) = self.inner.facts_of(&batch).await.map_err(|error| {
+                    tracing::error!(chat = %self.id, "facts of another node can't be decoded");
+                    ChatError::from(error)
                 })?;
                 let is_known = self.durable + foreign.facts.len() as u64 > 0;
                 if is_known && facts.iter().any(|fact| matches!(fact, Fact::Opened { .. })) {
@@ -165,6 +166,7 @@ impl ChatTask {
                 }
                 foreign.facts.extend(facts.into_iter().map(Arc::new));
                 foreign.bytes += batch.payload.len();
+                foreign.weight += weight;
                 foreign.owner = batch.owner;
             }
         }
@@ -172,7 +174,7 @@ impl ChatTask {
 
     /// Folds and shows facts that were appended elsewhere. What follows from them is done next.
     pub(super) async fn absorb(&mut self, foreign: Foreign) {
-        let Foreign { facts, owner, bytes } = foreign;
+        let Foreign { facts, owner, bytes, weight } = foreign;
         if facts.is_empty() {
             return;
         }
@@ -182,8 +184,9 @@ impl ChatTask {
             self.feed.take_back(&self.pending);
         }
         self.durable += facts.len() as u64;
-        self.memory.grow(bytes);
-        self.feed.set_bytes(self.bytes(), self.memory.bytes());
+        self.bytes += bytes;
+        self.memory.grow(weight);
+        self.feed.set_bytes(self.bytes, self.memory.bytes());
         facts.iter().for_each(|fact| self.state.apply(fact));
         facts.iter().for_each(|fact| self.note(fact));
         self.feed.push(facts.clone());

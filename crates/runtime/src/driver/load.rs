@@ -14,8 +14,9 @@ use super::{
     counters::count,
     feed::take_back_steps,
     head::{HeadData, Hold},
-    memory::Memory,
+    memory::{Memory, Within},
     runtime::Inner,
+    weight,
 };
 use crate::{
     fact::{Fact, text_of},
@@ -45,6 +46,8 @@ pub(super) struct Loaded {
     pub(super) former_owner: Option<Subject>,
     /// The node that runs the turn.
     pub(super) owner: Option<NodeId>,
+    /// Their size as stored.
+    pub(super) bytes: usize,
     pub(super) memory: Memory,
 }
 
@@ -81,12 +84,15 @@ fn failed(inner: &Inner, error: LogError) -> LoadError {
     }
 }
 
-fn facts_of(inner: &Inner, batch: &Batch) -> Result<Vec<Fact>, LoadError> {
-    // Values in facts have their own reader: see `json::value`.
-    serde_json::from_slice(&batch.payload).map_err(|error| {
-        count(&inner.counters.unreadable_chats);
-        LoadError::Unreadable(format!("fact {}: {error}", batch.first))
-    })
+/// Reads the facts of a batch. Their memory is reserved before they are parsed.
+async fn facts_within(inner: &Inner, batch: &Batch, memory: &mut Memory) -> Result<Vec<Fact>, LoadError> {
+    let most = weight::most(&batch.payload);
+    if !memory.load(most) {
+        return Err(LoadError::NoRoom);
+    }
+    let (facts, weight) = inner.facts_of(batch).await?;
+    memory.give_back(most.saturating_sub(weight));
+    Ok(facts)
 }
 
 /// The number of batches per read. It doubles while those that were read are small.
@@ -124,7 +130,7 @@ impl<'a> FactReader<'a> {
             self.page.next(self.ready.make_contiguous());
         }
         let Some(batch) = self.ready.pop_front() else { return Ok(None) };
-        let mut facts = facts_of(self.inner, &batch)?;
+        let (mut facts, _) = self.inner.facts_of(&batch).await?;
         // The first position may be inside a batch.
         let before = usize::try_from(self.position.saturating_sub(batch.first)).unwrap_or(usize::MAX);
         facts.drain(..before.min(facts.len()));
@@ -149,7 +155,9 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId, subject: Option<&Subje
         Some(Stored::Chat { head, .. }) => {
             loaded.memory.belongs_to(&head.subject);
             // What the server resumes or settles by itself is not refused because its owner does much else.
-            loaded.memory.is_exempt = subject.is_none();
+            if subject.is_none() {
+                loaded.memory.within = Within::All;
+            }
             // Without a checkpoint, or if it can't be decoded, the whole chat is loaded.
             let data = HeadData::read(&head).ok();
             if let Some(HeadData { title, checkpoint: Some(checkpoint), .. }) = data {
@@ -165,6 +173,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId, subject: Option<&Subje
         return Err(LoadError::NoRoom);
     }
     if loaded.read_on(inner, id).await? {
+        loaded.memory.within = Within::Share;
         return Ok(loaded);
     }
     // The chat was deleted in between, and its id used again.
@@ -195,6 +204,7 @@ impl Loaded {
             base: 0,
             former_owner: None,
             owner: None,
+            bytes: 0,
             memory: Memory::new(inner, None),
         }
     }
@@ -224,10 +234,8 @@ impl Loaded {
                     }
                 }
                 self.owner = batch.owner;
-                if !self.memory.load(batch.payload.len()) {
-                    return Err(LoadError::NoRoom);
-                }
-                let read = facts_of(inner, &batch)?;
+                self.bytes += batch.payload.len();
+                let read = facts_within(inner, &batch, &mut self.memory).await?;
                 // The checkpoint may be inside a batch.
                 let before = usize::try_from(from.saturating_sub(batch.first)).unwrap_or(usize::MAX);
                 self.facts.extend(read.into_iter().skip(before).map(Arc::new));
@@ -244,7 +252,17 @@ pub(super) async fn earlier(
     base: u64,
     before: u64,
 ) -> Result<(Vec<Arc<Fact>>, Memory), ChatError> {
-    let mut memory = Memory::new(inner, owner);
+    earlier_within(inner, Memory::new(inner, owner), id, base, before).await
+}
+
+/// Like `earlier`, with a memory that has limits of its own.
+pub(super) async fn earlier_within(
+    inner: &Arc<Inner>,
+    mut memory: Memory,
+    id: &ChatId,
+    base: u64,
+    before: u64,
+) -> Result<(Vec<Arc<Fact>>, Memory), ChatError> {
     let mut facts: Vec<Arc<Fact>> = Vec::new();
     let mut page = PageSize(FIRST_PAGE);
     while (facts.len() as u64) < before {
@@ -262,10 +280,7 @@ pub(super) async fn earlier(
                 // It was deleted, and its id is used again.
                 return Err(ChatError::NotFound);
             }
-            if !memory.load(batch.payload.len()) {
-                return Err(ChatError::NoRoom);
-            }
-            facts.extend(facts_of(inner, &batch)?.into_iter().map(Arc::new));
+            facts.extend(facts_within(inner, &batch, &mut memory).await?.into_iter().map(Arc::new));
         }
     }
     facts.truncate(usize::try_from(before).unwrap_or(usize::MAX));
@@ -309,11 +324,8 @@ pub(super) async fn turn(
                 // It was deleted, and its id is used again.
                 return Err(ChatError::NotFound);
             };
-            if !memory.load(batch.payload.len()) {
-                return Err(ChatError::NoRoom);
-            }
             let before = usize::try_from(before).unwrap_or(usize::MAX);
-            for fact in facts_of(inner, &batch)?.into_iter().skip(before) {
+            for fact in facts_within(inner, &batch, &mut memory).await?.into_iter().skip(before) {
                 is_found |= is_wanted(&fact);
                 is_complete = is_found && matches!(fact, Fact::TurnEnded { .. });
                 facts.push(Arc::new(fact));

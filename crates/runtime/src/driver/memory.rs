@@ -1,23 +1,33 @@
-//! The memory that chats and responses occupy, counted in bytes as stored.
+//! The memory that chats and responses occupy, by the weight of what is parsed of them.
 
 use std::sync::Arc;
 
 use super::runtime::Inner;
 use crate::subject::Subject;
 
+/// What limits a reservation besides the limit of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    /// The share of its subject. Its only reservation may exceed it.
+    Share,
+    /// Half of all, for what is read for a moment, by few at a time.
+    Half,
+    /// Nothing.
+    All,
+}
+
 /// A chat's share of the limit on loaded bytes.
 pub(super) struct Memory {
     inner: Arc<Inner>,
     /// Whose it is; `None` while a chat has no owner yet.
     pub(super) subject: Option<Subject>,
-    /// Whether the share of the subject does not limit it, but only that of all.
-    pub(super) is_exempt: bool,
+    pub(super) within: Within,
     bytes: usize,
 }
 
 impl Memory {
     pub(super) fn new(inner: &Arc<Inner>, subject: Option<&Subject>) -> Self {
-        Self { inner: Arc::clone(inner), subject: subject.cloned(), is_exempt: false, bytes: 0 }
+        Self { inner: Arc::clone(inner), subject: subject.cloned(), within: Within::Share, bytes: 0 }
     }
 
     /// The chat has an owner from now on.
@@ -41,13 +51,42 @@ impl Memory {
 
     /// Reserves more, unless that exceeds a limit. Returns whether there was room.
     pub(super) fn load(&mut self, bytes: usize) -> bool {
-        let held = if self.is_exempt { usize::MAX } else { self.bytes };
-        let is_taken = self.inner.counters.load(self.subject.as_ref(), bytes, held, &self.inner.limits);
+        let limits = &self.inner.limits;
+        let (held, share) = match self.within {
+            Within::Share => (self.bytes, limits.loaded_bytes_per_subject),
+            Within::Half => (self.bytes, limits.loaded_bytes_per_subject.max(limits.loaded_bytes / 2)),
+            Within::All => (usize::MAX, usize::MAX),
+        };
+        let is_taken = self.inner.counters.load(self.subject.as_ref(), bytes, held, share, limits);
         self.bytes += if is_taken { bytes } else { 0 };
         is_taken
     }
 
-    /// Counts appended bytes, even over the limit: running work continues.
+    /// Reserves room for what is about to be added, within the share of the subject, which this may not exceed even if
+    /// there is nothing else. Returns whether there was room.
+    pub(super) fn reserve(&mut self, bytes: usize) -> bool {
+        let limits = &self.inner.limits;
+        let share = limits.loaded_bytes_per_subject;
+        let is_taken = self.inner.counters.load(self.subject.as_ref(), bytes, 0, share, limits);
+        self.bytes += if is_taken { bytes } else { 0 };
+        is_taken
+    }
+
+    /// Whether the subject has reached its share, or all have reached theirs.
+    pub(super) fn is_over(&self) -> bool {
+        let counters = &self.inner.counters;
+        self.subject.as_ref().is_some_and(|subject| counters.is_full(subject, 0, &self.inner.limits))
+            || counters.read().loaded_bytes >= self.inner.limits.loaded_bytes
+    }
+
+    /// Releases a part of what was reserved.
+    pub(super) fn give_back(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.inner.counters.unload(self.subject.as_ref(), bytes);
+        self.bytes -= bytes;
+    }
+
+    /// Counts what was appended, even over the limit: running work continues.
     pub(super) fn grow(&mut self, bytes: usize) {
         self.inner.counters.grow(self.subject.as_ref(), bytes);
         self.bytes += bytes;

@@ -42,6 +42,7 @@ mod mend;
 mod observe;
 mod program;
 mod progress;
+mod ready;
 mod record;
 mod recovery;
 mod response;
@@ -54,6 +55,7 @@ mod stored_chat;
 pub mod transfer;
 mod unreadable;
 mod verify;
+mod weight;
 mod work;
 
 pub use agent::Agent;

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream};
 use holdpoint_protocol::audit::AuditChannel;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -17,6 +18,8 @@ use super::{
     head::{HeadData, Hold},
     journal,
     load::title_of,
+    ready::ReadyEvents,
+    weight,
     work::prompt_response,
 };
 use crate::{
@@ -34,8 +37,8 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// How much text may stay unwritten, in facts and in bytes.
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
-/// The maximum number of model events handled at once.
-const MAX_MODEL_EVENTS: usize = 256;
+/// What always has room, so that decisions and short messages are written however much is in memory.
+const UNRESERVED_BYTES: usize = 64 * 1024;
 
 /// What to do when another node has appended first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,8 @@ impl ChatTask {
     /// again.
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
+        // A client can send it again later.
+        self.may_refuse = matches!(input, Input::Submit(_) | Input::Result { .. });
         let mut refused = BTreeSet::new();
         let channel = self.channel;
         let _closed = self.close_gates(&input).await;
@@ -103,6 +108,7 @@ impl ChatTask {
                 (recorded, _) => break recorded.map(|()| reply),
             }
         };
+        self.may_refuse = false;
         self.count_turn();
         recorded
     }
@@ -110,7 +116,7 @@ impl ChatTask {
     /// The limit that prevents a new turn. Without one, reserves a place for the turn.
     pub(super) async fn refusal(&mut self, subject: &Subject) -> Result<Option<Refusal>, ChatError> {
         let limits = &self.inner.limits;
-        if self.bytes() >= limits.chat_bytes {
+        if self.bytes >= limits.chat_bytes {
             return Ok(Some(Refusal::FullChat { limit: limits.chat_bytes }));
         }
         let stored = self.inner.footprint(subject).await?;
@@ -123,7 +129,7 @@ impl ChatTask {
         if self.place.is_some() || self.is_elsewhere() {
             return Ok(None);
         }
-        if self.inner.counters.is_full(subject, limits) {
+        if self.inner.counters.is_full(subject, self.memory.bytes(), limits) {
             return Err(ChatError::NoRoom);
         }
         let most = limits.open_chats_per_subject.max(limits.turns_per_subject);
@@ -152,6 +158,14 @@ impl ChatTask {
     pub(super) fn decide(&mut self, known: &KnownGrants, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
         let (tools, model) = (self.tools(), Arc::clone(self.model()));
+        let is_elsewhere = self.is_elsewhere();
+        let (memory, reserved) = (&mut self.memory, &mut self.reserved);
+        let mut has_room = |value: &Value| {
+            let weight = weight::of_value(value);
+            let has_room = weight < UNRESERVED_BYTES || memory.reserve(weight);
+            *reserved += if has_room && weight >= UNRESERVED_BYTES { weight } else { 0 };
+            has_room
+        };
         let mut env = Env {
             now: self.inner.clock.now(),
             tools: tools.catalog(),
@@ -159,7 +173,7 @@ impl ChatTask {
             max_steps: self.inner.limits.steps,
             budget: self.inner.limits.budget,
             max_holds: self.inner.limits.holds_per_chat,
-            is_elsewhere: self.is_elsewhere(),
+            is_elsewhere,
             grants: &known.usable,
             full_of_grants: known.full,
             unsent: &self.unsent,
@@ -167,6 +181,7 @@ impl ChatTask {
             // That of the input, if it has one. Nothing that the model does is recorded with a channel.
             channel: AuditChannel::Chat,
             new_id: &mut new_id,
+            has_room: &mut has_room,
         };
         ask(&mut self.state, &mut env);
     }
@@ -209,6 +224,15 @@ impl ChatTask {
         let encoded: Vec<&Fact> = batch.iter().map(|fact| &**fact).collect();
         self.inner.must_be_readable(&encoded)?;
         let payload = serde_json::to_vec(&encoded).map_err(|error| LogError::Failed(error.to_string()))?;
+        let (size, weight) = (payload.len(), weight::of(&payload, encoded.iter().copied()));
+        if self.may_refuse && weight >= UNRESERVED_BYTES {
+            if !self.memory.reserve(weight) {
+                (self.pending, self.pending_bytes, self.flush_at) = (pending, pending_bytes, flush_at);
+                self.restore();
+                return Err(ChatError::NoRoom);
+            }
+            self.reserved += weight;
+        }
         let now = self.inner.clock.now();
         if !facts.is_empty() {
             // Text alone is no change that a list shows.
@@ -224,7 +248,6 @@ impl ChatTask {
         // Wherever the facts end up, they come after it.
         let turn = self.base + self.checkpoint_at();
         let checkpoint = moved.as_ref().map_or(self.checkpoint.as_ref(), |moved| Some(&moved.checkpoint));
-        let size = payload.len();
         let mut append = Append {
             chat: self.id.clone(),
             expected: self.base + self.durable,
@@ -232,7 +255,7 @@ impl ChatTask {
             count,
             payload: Bytes::from(payload),
             head: HeadData::of(&self.state, &self.title, &holds, checkpoint)
-                .of_size(self.bytes() + size)
+                .of_size(self.bytes + size)
                 .write(&subject, self.updated_at),
             keys: encoded.iter().flat_map(|fact| keys_of(fact, turn)).collect(),
             holds: Hold::changes(&self.holds, &holds),
@@ -285,7 +308,7 @@ impl ChatTask {
             (moved, append.digest) = (None, None);
             append.audit = self.rows_behind(&foreign.facts, &encoded, pending.len());
             append.head = HeadData::of(&state, &self.title, &Hold::of(&state), self.checkpoint.as_ref())
-                .of_size(self.bytes() + size)
+                .of_size(self.bytes + size)
                 .write(&subject, self.updated_at);
             // The chat stays this node's until it has acted on what others have added. If it dies before that, whoever
             // takes over does.
@@ -301,9 +324,11 @@ impl ChatTask {
             Ownership::Release => None,
         };
         self.memory.belongs_to(&subject);
-        self.memory.grow(size);
+        self.bytes += size;
+        self.memory.grow(weight);
+        self.memory.give_back(std::mem::take(&mut self.reserved));
         self.inner.footprints.grew(&subject, usize::from(append.expected == self.base), size);
-        self.feed.set_bytes(self.bytes(), self.memory.bytes());
+        self.feed.set_bytes(self.bytes, self.memory.bytes());
         if let Some(moved) = moved {
             self.move_to(moved);
         }
@@ -357,7 +382,7 @@ impl ChatTask {
                     };
                     checked(inner.metrics.model(step.flatten_stream().boxed()), tools, context)
                 };
-                self.answer = Some(step.flatten_stream().boxed().ready_chunks(MAX_MODEL_EVENTS));
+                self.answer = Some(ReadyEvents::of(step.flatten_stream().boxed()));
             }
             Fact::StepEnded { usage, version: Some(model), .. }
                 if usage.total() == 0 && !self.inner.limits.budget.is_none() =>

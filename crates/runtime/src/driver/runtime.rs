@@ -74,6 +74,8 @@ pub(super) struct Inner {
     pub(super) footprints: Footprints,
     pub(super) metrics: Metrics,
     pub(super) counters: Counters,
+    /// One piece of heavy work at a time: others have the remaining processors.
+    pub(super) heavy: tokio::sync::Semaphore,
     pub(super) lease: Lease,
     /// The queue of chats to recover.
     pub(super) to_recover: mpsc::UnboundedSender<ToRecover>,

@@ -23,8 +23,12 @@ impl StoredChat {
 
     /// The stored messages.
     pub async fn messages(&self) -> Result<Vec<UiMessage>, RuntimeError> {
-        let (facts, _memory) = self.facts().await?;
-        Ok(history(&facts))
+        self.with_facts(|facts| history(facts)).await
+    }
+
+    /// The stored messages, as JSON text. The messages themselves may take a hundred times as much memory.
+    pub async fn messages_text(&self) -> Result<Vec<u8>, RuntimeError> {
+        self.with_facts(|facts| text(&history(facts))).await
     }
 
     /// The holds, open and past, with their decisions.
@@ -32,8 +36,30 @@ impl StoredChat {
     /// `tools` are those of the chat ([`Runtime::tools_of`](super::Runtime::tools_of)): they say what a person may decide.
     /// `by` is who asks: each hold says what they may do about it.
     pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
-        let (facts, _memory) = self.facts().await?;
-        Ok(holds(&facts, listed, tools.catalog(), by))
+        let (tools, by) = (tools.clone(), by.clone());
+        self.with_facts(move |facts| holds(facts, listed, tools.catalog(), &by)).await
+    }
+
+    /// Like `holds`, as JSON text.
+    pub async fn holds_text(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<u8>, RuntimeError> {
+        let (tools, by) = (tools.clone(), by.clone());
+        self.with_facts(move |facts| text(&holds(facts, listed, tools.catalog(), &by))).await
+    }
+
+    /// Makes something of all facts, where nobody waits for it.
+    async fn with_facts<T: Send + 'static>(
+        &self,
+        make: impl FnOnce(&[Arc<Fact>]) -> T + Send + 'static,
+    ) -> Result<T, RuntimeError> {
+        let (facts, memory) = self.facts().await?;
+        let weight = self.0.weight() + memory.as_ref().map_or(0, Memory::bytes);
+        let Some(inner) = self.0.inner() else { return Ok(make(&facts)) };
+        let made = inner.beside(weight, move || {
+            let made = make(&facts);
+            drop((facts, memory));
+            made
+        });
+        Ok(made.await)
     }
 
     async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
@@ -43,4 +69,9 @@ impl StoredChat {
         facts.extend(later);
         Ok((facts, memory))
     }
+}
+
+fn text<T: serde::Serialize>(items: &[T]) -> Vec<u8> {
+    // This can't fail: all keys are strings, and the writer is memory.
+    serde_json::to_vec(items).unwrap_or_default()
 }

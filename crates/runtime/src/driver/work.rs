@@ -38,6 +38,10 @@ use crate::{
 const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
+/// What the user is told when the model had to be stopped.
+const NO_ROOM: &str =
+    "The answer was stopped: your chats take all the memory they may at a time. Please try again later.";
+
 /// What a tool gave when it had finished.
 pub(super) struct Ran {
     end: End,
@@ -160,7 +164,7 @@ impl ChatTask {
         let deleted = deletion::delete(&self.inner, &self.id, self.base + self.durable, None).await;
         let is_deleted = deleted.map(|deleted| deleted == DeleteResult::Deleted);
         if let (Ok(true), Some(subject)) = (&is_deleted, &self.state.subject) {
-            self.inner.footprints.shrank(subject, self.bytes());
+            self.inner.footprints.shrank(subject, self.bytes);
         }
         let _ = reply.send(is_deleted.map_err(ChatError::Log));
         // Whatever came of it, the next task reads what is there.
@@ -200,7 +204,7 @@ impl ChatTask {
         }
         match deletion::delete(&self.inner, &self.id, self.base + self.durable, Some(by)).await {
             Ok(DeleteResult::Deleted) => {
-                self.inner.footprints.shrank(&subject, self.bytes());
+                self.inner.footprints.shrank(&subject, self.bytes);
                 let _ = reply.send(Ok(()));
                 Err(ChatError::NotFound)
             }
@@ -265,6 +269,12 @@ impl ChatTask {
             }
         };
         let mut inputs: Vec<Input> = events.into_iter().map(input).collect();
+        if self.memory.is_over() {
+            // Many turns of one subject at once, or calls without an end.
+            tracing::warn!(chat = %self.id, "the model was stopped: the chats of this subject take all the memory they may");
+            inputs = vec![Input::ModelFailed(NO_ROOM.to_owned())];
+            self.answer = None;
+        }
         let mut refused = BTreeSet::new();
         let recorded = loop {
             let known = self.known_grants(&inputs, &refused).await;

@@ -240,6 +240,7 @@ impl World {
             refuses: None,
             channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
+            has_room: &mut |_| true,
         };
         let (facts, reply) = step(&mut self.state, input, &mut env);
         (facts, reply)
@@ -332,6 +333,7 @@ impl World {
             refuses: None,
             channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
+            has_room: &mut |_| true,
         })
     }
 

@@ -132,10 +132,14 @@ async fn loaded_chats_are_limited() {
     let log = Arc::new(MemoryLog::default());
     let runtime = builder().log(log.clone()).start().await.expect("starts");
     asked(&runtime, "c").await;
-    let bytes = size(&log, "c").await;
     until("it sleeps", async || runtime.awake() == 0).await;
     assert_eq!(runtime.counts().loaded_bytes, 0, "a chat that sleeps takes none");
-    for (limit, is_loaded) in [(bytes + 1, true), (bytes, true), (bytes - 1, false)] {
+    let opened = runtime.open(&Subject::local(), &"c".into()).await.expect("is there");
+    let weight = runtime.counts().loaded_bytes;
+    assert!(weight > size(&log, "c").await, "more than its text");
+    drop(opened);
+    // A little more is reserved while it is read.
+    for (limit, is_loaded) in [(4 * weight, true), (weight - 1, false)] {
         let limits = Limits { loaded_bytes: limit, ..Limits::default() };
         let runtime = builder().log(log.clone()).limits(limits).start().await.expect("starts");
         let messages = runtime.messages(&Subject::local(), &"c".into()).await;
@@ -145,6 +149,75 @@ async fn loaded_chats_are_limited() {
         }
         assert_eq!(runtime.counts().refused_loads, u64::from(!is_loaded));
     }
+}
+
+/// A model that makes calls of `look`, which runs in the browser, with this input, then says "done".
+fn looking(calls: usize, input: &Value) -> RuntimeBuilder {
+    let call = json!({"toolCall": {"name": "look", "input": input}});
+    let script = json!({"turns": [{"steps": [vec![call; calls], [{"text": ["done"]}]]}]});
+    let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+    let look = Tool::frontend::<Value>("look", "Looks").build().expect("a valid tool");
+    Runtime::builder(Arc::new(model)).tools([look].into_iter().collect::<ToolSet>())
+}
+
+async fn acked(runtime: &Runtime, call: &str, output: Value) -> Result<Answered, RuntimeError> {
+    let raw = json!({"toolCallId": call, "status": "success", "output": output, "requestedAt": "2026-01-01T00:00:00Z"});
+    let ack = serde_json::from_value(raw.clone()).expect("an ack");
+    runtime.ack(&Subject::local(), ack, raw).await
+}
+
+/// A short text can take much memory once it is parsed: results count as what they take.
+#[tokio::test]
+async fn results_of_many_small_values_are_limited() {
+    let limits = Limits { loaded_bytes_per_subject: 2_500_000, ..Limits::default() };
+    let runtime = looking(4, &json!({})).limits(limits).start().await.expect("starts");
+    let mut response = submit(&runtime, "c").await;
+    let mut written = Vec::new();
+    let mut calls = Vec::new();
+    while calls.len() < 4 {
+        assert_eq!(response.read(&mut written).await, Next::More {});
+        std::mem::take(&mut written).into_iter().for_each(|written| {
+            written.for_each(|chunk| {
+                if let Chunk::ToolInputAvailable(call) = chunk {
+                    calls.push(call.tool_call_id.to_string());
+                }
+            });
+        });
+    }
+    drop(response);
+    let many = json!(vec![1; 5_000]);
+    assert_eq!(acked(&runtime, &calls[0], many.clone()).await, Ok(Answered::Taken));
+    assert_eq!(acked(&runtime, &calls[1], many.clone()).await, Ok(Answered::Taken));
+    assert_eq!(acked(&runtime, &calls[2], many).await, Err(RuntimeError::Busy), "20 KB that take 0.8 MB");
+    assert_eq!(acked(&runtime, &calls[2], json!(1)).await, Ok(Answered::Taken), "a small one always has room");
+    assert_eq!(acked(&runtime, &calls[3], json!(1)).await, Ok(Answered::Taken));
+    until("the turn ends", async || runtime.turns() == 0).await;
+    assert!(history(&runtime, "c").await.contains("done"));
+}
+
+/// A turn that runs does not grow over the share of its subject: a call with an input that does not fit fails, and the
+/// model goes on.
+#[tokio::test]
+async fn inputs_that_do_not_fit_are_refused() {
+    let limits = Limits { loaded_bytes_per_subject: 700_000, ..Limits::default() };
+    let runtime = looking(1, &json!({"values": vec![1; 5_000]})).limits(limits).start().await.expect("starts");
+    read(submit(&runtime, "c").await).await;
+    let text = history(&runtime, "c").await;
+    assert!(text.contains("does not fit into the memory") && text.contains("done"), "{text}");
+}
+
+/// What the model writes has an end too.
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_stopped() {
+    let limits = Limits { loaded_bytes_per_subject: 300_000, ..Limits::default() };
+    let deltas = vec!["x".repeat(1000); 1000];
+    let script = json!({"turns": [{"steps": [[{"text": deltas}]]}]});
+    let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+    let runtime = with_model(Arc::new(model)).limits(limits).start().await.expect("starts");
+    submit(&runtime, "c").await;
+    until("the turn ends", async || runtime.turns() == 0).await;
+    let written = history(&runtime, "c").await.len();
+    assert!(written > 10_000 && written < 900_000, "{written}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::{BodyTimedOut, Failure, Held, Share, parsed_bytes};
+use super::{BodyTimedOut, Failure, Held, Share};
 use crate::app::Inner;
 
 /// A body, and the bytes in flight that it holds until the request is done.
@@ -31,7 +31,7 @@ impl Inner {
     pub(crate) async fn json_body(&self, request: Body, subject: &Subject) -> Result<Received, Failure> {
         let received = body(request, self.limits.body, &self.bodies.of(subject)).await?;
         // From a budget of its own: nobody who waits for it has a part of it already.
-        let parsed = self.parsed.of(subject).hold(parsed_bytes(&received.bytes)).await?;
+        let parsed = self.parsed.of(subject).hold(json::parsed_bytes(&received.bytes)).await?;
         Ok(Received { parsed, ..received })
     }
 }

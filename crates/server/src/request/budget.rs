@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use holdpoint_protocol::json;
 use holdpoint_runtime::subject::Subject;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -45,15 +44,6 @@ pub(crate) struct Share {
 /// Bytes reserved from a budget, released on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Held(Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>);
-
-/// The memory of a value of JSON, at most. Nested arrays take the most: each reserves room for four values.
-const NODE_BYTES: usize = 304;
-
-/// The memory that a JSON text takes once it is parsed, beside itself: up to 150 times its own size. Nothing is parsed to
-/// find out.
-pub(crate) fn parsed_bytes(text: &[u8]) -> usize {
-    json::count_values(text).saturating_mul(NODE_BYTES)
-}
 
 impl Budget {
     /// `is_shared`: whether there can be several subjects.

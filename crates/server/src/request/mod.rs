@@ -14,7 +14,7 @@ mod rate;
 mod trace;
 
 pub(crate) use body::{body, parse, read, shortened, value};
-pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES, parsed_bytes};
+pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES};
 pub(crate) use class::RouteClass;
 pub(crate) use deadline::{BodyTimedOut, deadline};
 pub(crate) use even_time::even_time;

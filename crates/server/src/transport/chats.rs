@@ -99,9 +99,11 @@ pub(crate) async fn messages(
     Caller(identity): Caller,
     PathId(chat): PathId,
 ) -> Result<Response, Failure> {
-    let chat = open(&server, &identity, &chat).await?;
-    let held = server.inner.responses.of(identity.subject()).hold(chat.bytes()).await?;
-    Ok(list::array(chat.messages().await?, held))
+    let reading = server.inner.reading(identity.subject()).await?;
+    let messages = open(&server, &identity, &chat).await?.messages_text().await?;
+    let held = server.inner.responses.of(identity.subject()).hold(messages.len()).await?;
+    drop(reading);
+    Ok(list::text(messages, held))
 }
 
 /// Opens a chat for reading.
@@ -142,9 +144,11 @@ pub(crate) async fn holds(
         Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
     let tools = server.inner.runtime.tools_of(identity.subject(), &ChatId::from(chat.as_str()));
-    let chat = open(&server, &identity, &chat).await?;
-    let held = server.inner.responses.of(identity.subject()).hold(chat.bytes()).await?;
-    Ok(list::array(chat.holds(listed, &tools, &identity).await?, held))
+    let reading = server.inner.reading(identity.subject()).await?;
+    let holds = open(&server, &identity, &chat).await?.holds_text(listed, &tools, &identity).await?;
+    let held = server.inner.responses.of(identity.subject()).hold(holds.len()).await?;
+    drop(reading);
+    Ok(list::text(holds, held))
 }
 
 /// The response to a stop.

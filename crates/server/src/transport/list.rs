@@ -31,6 +31,11 @@ where
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(body)).into_response()
 }
 
+/// A list that is JSON text already.
+pub(super) fn text(bytes: Vec<u8>, held: Held) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], whole(bytes, held)).into_response()
+}
+
 /// A body in one piece. Its bytes in flight are released like those of an array.
 pub(super) fn whole(bytes: Vec<u8>, held: Held) -> Body {
     Body::from_stream(futures::stream::unfold(Some((bytes, held)), async |state| {

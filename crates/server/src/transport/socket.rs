@@ -11,6 +11,7 @@ use futures::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
 };
+use holdpoint_protocol::json;
 use holdpoint_runtime::{Identity, clock::Clock};
 use serde::de::DeserializeOwned;
 
@@ -18,7 +19,7 @@ use crate::{
     app::{Limits, Server},
     listen::Inflow,
     metrics::{StreamKind, Transport},
-    request::{Failure, Held, Share, UNCOUNTED_BYTES, Upgrade, parse, parsed_bytes},
+    request::{Failure, Held, Share, UNCOUNTED_BYTES, Upgrade, parse},
 };
 
 /// How long a peer may be silent before it gets a ping, and after that before it is dropped.
@@ -156,7 +157,7 @@ impl Socket {
     /// Reserves the bytes of a frame, and the memory for parsing it.
     async fn reserve(&self, frame: &[u8]) -> Result<(Held, Held), Failure> {
         let held = self.bodies.hold(frame.len()).await?;
-        Ok((held, self.parsed.hold(parsed_bytes(frame)).await?))
+        Ok((held, self.parsed.hold(json::parsed_bytes(frame)).await?))
     }
 
     /// Queues a text frame for the next flush.

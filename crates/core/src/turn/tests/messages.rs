@@ -93,6 +93,7 @@ fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
         refuses: None,
         channel: holdpoint_protocol::audit::AuditChannel::Inbox,
         new_id: &mut || "1".to_owned(),
+        has_room: &mut |_| true,
     };
     let (_, reply) = step(&mut state, again, &mut env);
     assert!(matches!(reply, Reply::Response(_)), "{reply:?}");

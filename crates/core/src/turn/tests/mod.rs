@@ -135,6 +135,7 @@ impl Case {
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
             channel: holdpoint_protocol::audit::AuditChannel::Inbox,
             new_id: &mut new_id,
+            has_room: &mut |_| true,
         };
         let (facts, reply) = step(&mut state, input, &mut env);
         let names: HashMap<ToolCallId, String> =
