@@ -87,6 +87,29 @@ const attacks = {
     };
     await Promise.all(Array.from({ length: 40 }, one));
   },
+  "20 histories of messages with many parts": async (_, isOver) => {
+    const parts = Array.from({ length: 30_000 }, () => ({ type: "text", text: "a" }));
+    for (let at = 0; at < 8; at++) {
+      const body = JSON.stringify({ id: "parts", messages: [{ id: `parts-${at}`, role: "user", parts }] });
+      await (await server.fetch("ann", "/api/chat", { method: "POST", body })).text();
+    }
+    await again("ann", "/api/chat/parts/messages", 20, isOver);
+  },
+  "results of many numbers": async () => {
+    const begun = { method: "POST", body: JSON.stringify({ id: "acks", messages: [{ role: "user", content: "look" }] }) };
+    await (await server.fetch("ann", "/api/chat", begun, { "x-holdpoint-wait": "resubmit" })).text();
+    const holds = await (await server.fetch("ann", "/api/chat/acks/holds")).json();
+    assert.equal(holds.length, 60);
+    const output = Array.from({ length: 98_000 }, () => 1);
+    const statuses = new Set();
+    for (const { toolCallId } of holds) {
+      const body = JSON.stringify({ toolCallId, status: "success", requestedAt: "2026-01-01T00:00:00Z", output });
+      const response = await server.fetch("ann", "/api/tools/ack", { method: "POST", body });
+      statuses.add(response.status);
+      await response.arrayBuffer();
+    }
+    assert.deepEqual([...statuses].sort(), [200, 503], "what has room is taken, the rest is told to come again");
+  },
   "chats without an end": async (_, isOver) => {
     let at = 0;
     const one = async () => {

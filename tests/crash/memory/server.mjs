@@ -32,6 +32,10 @@ const script = () => {
         when: "large",
         steps: [Array.from({ length: 12 }, () => call({ what: "x".repeat(900_000) })), [{ text: ["ok"] }]],
       },
+      {
+        when: "look",
+        steps: [Array.from({ length: 60 }, () => ({ toolCall: { name: "look", input: {} } })), [{ text: ["ok"] }]],
+      },
       { when: "small", steps: [[call({ what: "x" })], [{ text: ["ok"] }]] },
       { when: "wait", steps: [[{ text }, { waitMs: 600_000 }, { text: ["late"] }]] },
       { when: "long", steps: [[{ text }]] },
@@ -47,6 +51,13 @@ description = "Deploys"
 url = "http://127.0.0.1:9/"
 allow_private = true
 approval = "always"
+input_schema = { type = "object" }
+
+[tools.look]
+execution = "frontend"
+description = "Looks"
+approval = "never"
+timeout_sec = 600
 input_schema = { type = "object" }
 `;
 
@@ -90,8 +101,8 @@ export class Server {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
   }
 
-  async fetch(who, path, init = {}) {
-    const headers = { authorization: `Bearer key-of-${who}`, "content-type": "application/json" };
+  async fetch(who, path, init = {}, more = {}) {
+    const headers = { authorization: `Bearer key-of-${who}`, "content-type": "application/json", ...more };
     return await fetch(`http://${this.host}:${this.port}${path}`, { headers, ...init });
   }
 

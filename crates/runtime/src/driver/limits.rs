@@ -26,7 +26,7 @@ pub struct Limits {
     pub stored_bytes_per_subject: usize,
     /// Chats of one subject. Beyond it, the subject begins no new one.
     pub chats_per_subject: usize,
-    /// Bytes of all chats in memory, as stored: those in which something runs or that somebody follows.
+    /// Bytes that all chats in memory take, as estimated: those in which something runs or that somebody follows.
     pub loaded_bytes: usize,
     /// Bytes of the chats of one subject in memory, once more for each response that follows one. A single chat may be
     /// larger.

@@ -257,7 +257,7 @@ fn counted(to: &mut Registry, counts: Counts) {
     }
     let gauges = [
         ("log_appends_stuck", "Appends that wait for the log for longer than they should", counts.stuck_appends),
-        ("chat_bytes_loaded", "Bytes of the chats in memory, as stored", counts.loaded_bytes),
+        ("chat_bytes_loaded", "Bytes that the chats in memory take, as estimated", counts.loaded_bytes),
     ];
     for (name, help, value) in gauges {
         let current = Gauge::<i64>::default();

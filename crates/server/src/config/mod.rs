@@ -140,7 +140,7 @@ pub struct LimitsConfig {
     /// Chats per subject.
     #[serde(deserialize_with = "number::positive")]
     pub chats_per_subject: Option<usize>,
-    /// Bytes of all chats in memory, as stored.
+    /// Bytes that all chats in memory take, as estimated.
     #[serde(deserialize_with = "number::whole")]
     pub loaded_bytes: Option<usize>,
     /// Bytes of the chats of one subject in memory, once more for each response that follows one.
