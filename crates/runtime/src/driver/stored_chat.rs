@@ -23,7 +23,7 @@ impl StoredChat {
 
     /// The stored messages.
     pub async fn messages(&self) -> Result<Vec<UiMessage>, RuntimeError> {
-        self.with_facts(|facts| history(facts)).await
+        self.with_facts(history).await
     }
 
     /// The stored messages, as JSON text. The messages themselves may take a hundred times as much memory.
