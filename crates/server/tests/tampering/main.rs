@@ -7,7 +7,7 @@ mod support;
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -775,6 +775,22 @@ async fn what_was_rolled_back_shows_and_what_was_invented_does_not() {
     std::fs::write(scene.folder.path().join("invented.ndjson"), lines).expect("it writes");
     binary(&["import", "invented.ndjson", "--data", "now"]);
     assert_eq!(scene.verify(&now, &["--against", "kept.ndjson"]).0, Some(0));
+}
+
+/// `holdpoint verify | head -1`: what reads the report may go away, and the exit code still says what was found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_exit_code_needs_no_reader_of_the_report() {
+    let scene = Scene::set().await;
+    scene.paid("mine", json!({"approved": true})).await;
+    sql(&scene.database(), "UPDATE audit SET actor = 'eve'");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    let command = command.arg("verify").arg("--data").arg(scene.copy("changed")).current_dir(scene.folder.path());
+    let mut verify = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    drop(verify.stdout.take());
+    let done = verify.wait_with_output().expect("it ends");
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
 }
 
 /// The tombstone says who may use the id of a deleted chat again.
