@@ -80,6 +80,7 @@ pub mod model;
 mod notation;
 mod project;
 mod redact;
+mod request_terms;
 pub mod subject;
 pub mod tool;
 mod turn;

@@ -17,6 +17,7 @@ use crate::{
     clock::Timestamp,
     fact::{BlockKind, CallOrder, Caller, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
+    request_terms::RequestTerms,
     subject::Subject,
     tool::{ApprovalPolicy, BUDGET_TOOL, CallState, Execution, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
 };
@@ -104,10 +105,9 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         ("asked", name) => Fact::Asked {
             call,
             approval: ApprovalId::from(name),
-            reason: String::new(),
             at: START,
             expires: Some(START.after(TIMEOUT)),
-            approvers: std::sync::Arc::default(),
+            terms: RequestTerms::of(&tools.get(name).expect("one of the tools").spec, String::new()).into(),
         },
         ("approved" | "denied" | "edited" | "answered", _) => Fact::Decided {
             call,

@@ -9,7 +9,6 @@ use crate::{
     fact::Fact,
     identity::Identity,
     project::{Listed, history, holds},
-    tool::ToolSet,
 };
 
 /// A chat opened for reading. It stays in memory while this exists.
@@ -27,13 +26,10 @@ impl StoredChat {
         Ok(history(&facts))
     }
 
-    /// The holds, open and past, with their decisions.
-    ///
-    /// `tools` are those of the chat ([`Runtime::tools_of`](super::Runtime::tools_of)): they say what a person may decide.
-    /// `by` is who asks: each hold says what they may do about it.
-    pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
+    /// The holds, open and past, with their decisions. Each says what `by` may do about it.
+    pub async fn holds(&self, listed: Listed, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
         let (facts, _memory) = self.facts().await?;
-        Ok(holds(&facts, listed, tools, by))
+        Ok(holds(&facts, listed, by))
     }
 
     async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {

@@ -45,10 +45,10 @@ pub use resume::{CallState, MAX_CALL_STATE_BYTES};
 pub use schema::{InputSchema, SchemaError};
 #[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
 pub use secret::Secret;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{approvers::Approvers, identity::Identity, subject::Subject};
+use crate::approvers::Approvers;
 
 /// The description of a tool, without its handler.
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ impl ToolSpec {
 }
 
 /// What a person may decide about a call, besides approving and denying it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
     /// Approve another input.
     pub edit: bool,
@@ -266,23 +266,6 @@ impl ToolSet {
             Some(name) => Err(DuplicateTool { name: name.to_string() }),
             None => Ok(()),
         }
-    }
-
-    /// What a person may decide about a call of this tool, besides yes and no. If the tool is not there, nothing: nobody
-    /// could say whether another input fits.
-    pub fn decisions(&self, name: &str) -> Decisions {
-        self.get(name).map_or(Decisions::PLAIN, |tool| tool.spec.decisions)
-    }
-
-    /// What an identity that may decide may do about a call of this tool in a chat of `owner`, which takes this many
-    /// people.
-    pub fn allowed(&self, name: &str, quorum: u32, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
-        let mut kinds = self.decisions(name).within(quorum).kinds();
-        let is_alone = |tool: &&Tool| tool.spec.allows_grants() && tool.spec.approvers.let_decide(by, owner, false);
-        if quorum == 1 && self.get(name).filter(is_alone).is_some() {
-            kinds.push(DecisionKind::Remember);
-        }
-        kinds
     }
 
     /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,
