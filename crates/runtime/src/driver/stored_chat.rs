@@ -8,7 +8,6 @@ use super::{RuntimeError, feed::FeedReader, memory::Memory};
 use crate::{
     fact::Fact,
     identity::Identity,
-    tool::ToolSet,
     wire::{Listed, history, holds},
 };
 
@@ -27,13 +26,10 @@ impl StoredChat {
         Ok(history(&facts))
     }
 
-    /// The holds, open and past, with their decisions.
-    ///
-    /// `tools` are those of the chat ([`Runtime::tools_of`](super::Runtime::tools_of)): they say what a person may decide.
-    /// `by` is who asks: each hold says what they may do about it.
-    pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
+    /// The holds, open and past, with their decisions. Each says what `by` may do about it.
+    pub async fn holds(&self, listed: Listed, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
         let (facts, _memory) = self.facts().await?;
-        Ok(holds(&facts, listed, tools.catalog(), by))
+        Ok(holds(&facts, listed, by))
     }
 
     async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {

@@ -93,7 +93,7 @@ pub(crate) async fn list(
     let bytes = page.items.iter().map(|row| row.bytes() + ENTRY_BYTES).sum();
     let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
     drop(reading);
-    let items = page.items.into_iter().map(move |row| runtime.pending_approval(&row, &identity));
+    let items = page.items.into_iter().map(move |row| row.entry(&identity));
     Ok(with_next_of(&parameters, list::array(items, held), limit, page.next))
 }
 

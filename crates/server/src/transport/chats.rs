@@ -141,10 +141,9 @@ pub(crate) async fn holds(
         Some("all") => Listed::Calls,
         Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
-    let tools = server.inner.runtime.tools_of(identity.subject(), &ChatId::from(chat.as_str()));
     let chat = open(&server, &identity, &chat).await?;
     let held = server.inner.responses.of(identity.subject()).hold(chat.bytes()).await?;
-    Ok(list::array(chat.holds(listed, &tools, &identity).await?, held))
+    Ok(list::array(chat.holds(listed, &identity).await?, held))
 }
 
 /// The response to a stop.

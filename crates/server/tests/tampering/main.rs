@@ -506,7 +506,7 @@ const ROWS: &[Row] = &[
                 let change = |data: &mut Value| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}");
                 change_hold(file, "waits", change);
             },
-            |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
+            |file| change_hold(file, "waits", |data| data["request"]["terms"]["reason"] = json!("It is routine.")),
             |file| change_hold(file, "voting", |data| data["request"]["votes"] = json!(["bob", "carol"])),
             |file| sql(file, "UPDATE holds SET due_at = due_at + 86400000"),
             |file| sql(file, "DELETE FROM holds WHERE tool = 'pay'"),
@@ -843,12 +843,20 @@ async fn nothing_runs_that_was_not_shown() {
 
     // Everything else that the row says.
     let changes: &[fn(&Connection)] = &[
-        |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
+        |file| change_hold(file, "waits", |data| data["request"]["terms"]["reason"] = json!("It is routine.")),
+        |file| change_hold(file, "waits", |data| data["request"]["terms"]["headline"] = json!("Pay {to} nothing")),
+        |file| {
+            change_hold(file, "waits", |data| {
+                data["request"]["terms"]["schema"] = json!({"type": "object", "required": ["to"]})
+            })
+        },
         |file| change_hold(file, "waits", |data| data["deadline"] = json!(1_900_000_000_000_u64)),
         |file| change_hold(file, "waits", |data| data["request"]["votes"] = json!(["bob"])),
         |file| change_hold(file, "waits", |data| data["request"]["isEscalated"] = json!(true)),
         |file| {
-            change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["subject:mallory"]}));
+            change_hold(file, "waits", |data| {
+                data["request"]["terms"]["approvers"] = json!({"by": ["subject:mallory"]})
+            });
         },
         |file| sql(file, "UPDATE holds SET due_at = due_at + 1"),
         |file| sql(file, "UPDATE holds SET since = since - 1"),
@@ -913,7 +921,9 @@ async fn a_row_that_was_refused_is_written_anew() {
     let shown = scene.get("bob", "/api/approvals").await;
     let changes: [Change; 3] = [
         |file| change_hold(file, "waits", |data| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}")),
-        |file| change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["group:finance"]})),
+        |file| {
+            change_hold(file, "waits", |data| data["request"]["terms"]["approvers"] = json!({"by": ["group:finance"]}))
+        },
         |file| {
             sql(file, "UPDATE holds SET due_at = due_at + 86400000");
             sql(file, "UPDATE approvers SET since = since + 1");
