@@ -66,8 +66,8 @@ async fn errors_are_problems() {
         (Method::POST, "/api/check?profile=none", Vec::new(), 422, "invalid"),
         (Method::POST, "/api/check", large, 413, "too-large"),
         (Method::PUT, "/api/chats", Vec::new(), 405, "method-not-allowed"),
-        (Method::GET, "/live", Vec::new(), 426, "upgrade-needed"),
-        (Method::GET, "/api/chat/ws", Vec::new(), 426, "upgrade-needed"),
+        (Method::GET, "/live", Vec::new(), 426, "upgrade-required"),
+        (Method::GET, "/api/chat/ws", Vec::new(), 426, "upgrade-required"),
     ] {
         let refusal = refuse(&server, method, path, body).await;
         assert_eq!(refusal.status, status, "{path}: {}", refusal.body);
@@ -149,9 +149,9 @@ async fn refusals_of_extractors_and_limits_have_the_form_of_their_route() {
 
     let refusal = refuse(&server, Method::GET, "/api/chats", "").await;
     assert_eq!((refusal.status, refusal.header("www-authenticate")), (401, "Bearer"));
-    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-needed");
+    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-required");
     let refusal = refuse_with(&server, Method::GET, "/api/chats", "", Some("other")).await;
-    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-unknown");
+    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-invalid");
 
     let refusal = refuse(&server, Method::POST, "/api/chat", "").await;
     assert_eq!((refusal.status, refusal.header("content-type")), (401, "text/plain; charset=utf-8"));
