@@ -46,8 +46,8 @@ pub struct Limits {
     pub requests_per_subject: usize,
     /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
-    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then
-    /// every further wrong one is told to wait. Right ones are never slowed down.
+    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Beyond
+    /// it, further wrong ones get 429. Right ones are never slowed down.
     pub wrong_keys_per_minute: usize,
     /// Bytes of all bodies being read at the same time; separately, the memory of what is parsed of them; and separately,
     /// all responses being written.
@@ -87,7 +87,7 @@ pub struct Server {
     guard: Guard,
 }
 
-/// Nothing of what it holds: keys and conversations are in no log.
+/// Shows none of its fields: keys and conversations must not reach a log.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").finish_non_exhaustive()
@@ -191,7 +191,7 @@ impl Server {
     /// ```no_run
     /// # async fn example(runtime: holdpoint_server::runtime::Runtime) -> std::io::Result<()> {
     /// let server = holdpoint_server::Server::new(runtime);
-    /// let app = axum::Router::new().nest("/agent", server.router());
+    /// let app = server.router();
     /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8788").await?;
     /// let stop = async move {
     ///     let _ = tokio::signal::ctrl_c().await;

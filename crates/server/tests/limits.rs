@@ -269,7 +269,7 @@ async fn bytes_in_flight_are_limited() {
     }
     let refused = post(&server, "/stream", message("other", &large)).await;
     assert_eq!(refused.status, 503, "there is no room for another one");
-    assert!(refused.retry_after.is_some() && refused.text.contains("try again"), "{}", refused.text);
+    assert!(refused.retry_after.is_some() && refused.text.contains("overloaded"), "{}", refused.text);
     assert_eq!(post(&server, "/stream", message("small", "hello")).await.status, 200, "small ones always have room");
     drop(unsent);
     let begun = std::time::Instant::now();

@@ -131,7 +131,7 @@ output?: unknown,
  */
 reason?: string, 
 /**
- * With `approved: true`: later calls to approve as well, without a question.
+ * With `approved: true`: later calls that are approved as well, without a request.
  */
 remember?: Remember, 
 /**
@@ -141,7 +141,7 @@ remember?: Remember,
 inputSha256?: string, };
 export type PendingApproval = { 
 /**
- * The question.
+ * The id of the request.
  */
 approvalId: ApprovalId, 
 /**
@@ -182,7 +182,7 @@ input: unknown,
  */
 inputSha256?: string, 
 /**
- * Why it is asked.
+ * Why the call needs approval.
  */
 reason: string | null, 
 /**
@@ -206,7 +206,7 @@ requestedBy: string,
  */
 votes?: Votes, 
 /**
- * Whether nobody decided for some time, so that those of the escalation may too.
+ * Whether the request was escalated: nobody decided in time, so the escalation's approvers may decide too.
  */
 isEscalated?: boolean, };
 export type HoldKind = "approval" | "frontend" | "prompt" | "none";
@@ -340,7 +340,7 @@ decision?: Decision,
  */
 editedInput?: unknown, 
 /**
- * What came of it.
+ * How the call ended.
  */
 outcome?: HoldOutcome, };
 export type SettledMetadata = { 
@@ -591,7 +591,7 @@ warnings: Array<string>,
  */
 mcp: Array<McpStatus>, 
 /**
- * The tools and their policies, those of MCP servers included.
+ * The tools and their policies, including the tools of MCP servers.
  */
 tools: Array<ToolStatus>, 
 /**
@@ -630,7 +630,7 @@ toolName: string,
  */
 step: AuditStep, 
 /**
- * Who did it, if it was a person. A chat that was deleted by nobody was removed because of its age.
+ * Who did it, if it was a person. If it is missing, the chat was removed because of its age.
  */
 by?: string, 
 /**
