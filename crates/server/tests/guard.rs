@@ -133,7 +133,7 @@ async fn only_pages_of_this_machine_use_a_server_without_keys() {
 
 /// What a form can send is refused, also where no origin is said.
 #[tokio::test]
-async fn no_form_changes_anything() {
+async fn requests_that_an_html_form_can_send_are_refused() {
     for has_key in [false, true] {
         let mounted = mount(has_key, |server| server).await;
         let refused = [

@@ -54,7 +54,7 @@ async fn refuse_with(
 }
 
 #[tokio::test]
-async fn errors_are_problems() {
+async fn every_error_is_a_problem_of_its_kind() {
     let server = TestServer::demo().await;
     let large = vec![b' '; 5 * 1024 * 1024];
     for (method, path, body, status, kind) in [
@@ -80,7 +80,7 @@ async fn errors_are_problems() {
 }
 
 #[tokio::test]
-async fn the_chat_endpoints_say_one_sentence() {
+async fn errors_of_the_chat_endpoints_are_one_sentence() {
     let server = TestServer::demo().await;
     for (method, path, body, status) in [
         (Method::POST, "/stream", "{", 400),
@@ -120,7 +120,7 @@ async fn the_ack_and_the_inbox_add_their_own_fields() {
 }
 
 #[tokio::test]
-async fn the_field_at_fault_is_pointed_at() {
+async fn a_problem_points_at_the_invalid_field() {
     let server = TestServer::demo().await;
     let pointer = async |path: &str, body: Value| {
         refuse(&server, Method::POST, path, body.to_string()).await.problem()["pointer"].clone()
