@@ -256,7 +256,7 @@ fn admit_rule(rule: Value, input: &Value) -> Result<Value, RememberError> {
 }
 
 /// The digest of what a grant relies on: a tool of the same name from elsewhere, with another schema or with another
-/// policy has another one. A policy in code is known by being one: whoever changes the code revokes the grants.
+/// policy has another one. Changes to a policy in code are not detected: revoke the grants when you change it.
 pub fn tool_digest(spec: &ToolSpec) -> Option<JsonDigest> {
     let approval = match &spec.approval {
         ApprovalPolicy::Check(_) => json!("check"),

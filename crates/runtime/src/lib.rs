@@ -48,7 +48,7 @@
 //! # }
 //! ```
 //!
-//! To shut a server down in order, call `Server::close`, then [`Runtime::shutdown`], then end the process.
+//! A program that embeds the server calls `Server::shutdown`, which ends its connections too.
 //!
 //! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
 //! suite of `holdpoint-testkit` tests an engine.

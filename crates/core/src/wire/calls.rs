@@ -314,8 +314,8 @@ impl TurnCalls {
         &self.begun
     }
 
-    /// The calls of the step that is being written: those to be taken back if it is abandoned. Who comes later gets no
-    /// fact of such a step, and so has none.
+    /// The calls of the step that is being written: those to be taken back if it is abandoned. Readers that
+    /// join later never see an abandoned step.
     pub(super) fn abandoned_in_step(&self) -> Vec<ToolCallId> {
         if self.is_writing { self.begun.clone() } else { Vec::new() }
     }

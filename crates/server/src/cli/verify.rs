@@ -240,7 +240,7 @@ impl Summary {
         }
     }
 
-    /// What was kept of a chat. Chats that were kept and come before it are not listed any more, or were begun meanwhile.
+    /// What was kept of a chat. Chats that were kept and come before it are no longer listed, or were created since.
     async fn kept(
         &mut self,
         log: &dyn Log,

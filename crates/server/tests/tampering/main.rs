@@ -708,7 +708,7 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn verify_finds_what_the_guide_says() {
+async fn verify_finds_every_change_that_the_guide_names() {
     let scene = played().await;
     let whole = scene.copy("whole");
     let (code, said) = scene.verify(&whole, &["--save", "kept.ndjson"]);
@@ -752,7 +752,7 @@ const UNTOUCHED: usize = 2;
 
 /// An earlier copy of the file in place of the newer one, and a chat that never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_rolled_back_shows_and_what_was_invented_does_not() {
+async fn verify_finds_a_rollback_but_not_an_invented_chat() {
     let scene = Scene::set().await;
     scene.paid("paid", json!({"approved": true})).await;
     let earlier = scene.copy("earlier");
@@ -795,7 +795,7 @@ async fn the_exit_code_needs_no_reader_of_the_report() {
 
 /// The tombstone says who may use the id of a deleted chat again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_that_has_changed_hands_shows() {
+async fn verify_finds_a_changed_owner_of_a_deleted_chat() {
     let scene = Scene::set().await;
     scene.paid("mine", json!({"approved": true})).await;
     let (status, _) = scene.ask("ann", Method::DELETE, "/api/chat/mine", &Value::Null).await;
@@ -814,7 +814,7 @@ async fn an_id_that_has_changed_hands_shows() {
 
 /// The one who decides was shown a row, and what runs is in the facts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_runs_that_was_not_shown() {
+async fn a_changed_row_runs_nothing_that_was_not_shown() {
     let scene = Scene::set().await;
     scene.say("waits", "pay").await;
     let approval = scene.approval("waits").await;
@@ -950,7 +950,7 @@ async fn a_row_that_was_refused_is_written_anew() {
 
 /// Rows that are gone, or can't be read, are written anew without anybody asking: a hold expires when it has to.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deadline_holds_whatever_became_of_its_row() {
+async fn a_hold_expires_although_its_row_was_changed() {
     let changes: [Change; 5] = [
         |file| sql(file, "DELETE FROM holds"),
         |file| sql(file, "UPDATE holds SET data = x'01', due_at = NULL"),
@@ -988,7 +988,7 @@ async fn a_deadline_holds_whatever_became_of_its_row() {
 
 /// A row that is gone hides the question, and does not end it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_whose_row_is_gone_still_waits() {
+async fn a_request_whose_row_was_deleted_still_waits() {
     let scene = Scene::set().await;
     scene.say("waits", "pay").await;
     let approval = scene.approval("waits").await;
@@ -1004,7 +1004,7 @@ async fn a_question_whose_row_is_gone_still_waits() {
 
 /// The record says who deleted a chat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_is_a_line_of_the_record() {
+async fn the_audit_log_has_a_line_for_a_deletion() {
     let scene = Scene::set().await;
     for (chat, by) in [("mine", "ann"), ("theirs", "root")] {
         scene.paid(chat, json!({"approved": true})).await;
@@ -1025,7 +1025,7 @@ async fn a_deletion_is_a_line_of_the_record() {
 
 /// A database in which no node has ever run: what is imported is in the chain, and PostgreSQL's rows are compared too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_imported_into_a_new_database_is_verified() {
+async fn an_imported_chat_passes_verify() {
     let scene = Scene::set().await;
     scene.paid("paid", json!({"approved": true, "reason": "fine"})).await;
     scene.say("voting", "wire").await;
