@@ -149,6 +149,14 @@ pub(crate) fn fact(text: &str, tools: &ToolCatalog) -> Fact {
             channel: None,
             is_repeatable: false,
         },
+        ("reported", _) => Fact::Settled {
+            call,
+            outcome: Outcome::Output(json!(1)),
+            cause: Cause::Result,
+            at: START,
+            channel: Some(AuditChannel::Ack),
+            is_repeatable: false,
+        },
         ("refused", _) => Fact::Settled {
             call,
             outcome: Outcome::Denied { reason: None },
