@@ -12,7 +12,7 @@ export default defineConfig(({ mode }) => {
 function toAgent(target: string, key: string | undefined): ProxyOptions {
   return {
     target,
-    // For a server with keys. Whoever reaches this page acts with this one: it is for your own machine.
+    // For a server with keys. Everybody who reaches this page acts with this key: it is for your own machine.
     headers: key ? { authorization: `Bearer ${key}` } : {},
     // The server takes requests for its own host only.
     changeOrigin: true,

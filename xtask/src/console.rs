@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Prints one line and flushes it, so that it precedes the output of the next child process.
 ///
-/// A closed pipe (`cargo xtask help | head -1`) is no reason to panic, as `println!` would.
+/// A closed pipe (`cargo xtask help | head -1`) must not panic, as `println!` would.
 #[cfg(not(test))]
 pub(crate) fn line(text: fmt::Arguments<'_>) {
     use std::io::Write;

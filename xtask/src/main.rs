@@ -11,6 +11,7 @@ mod fresh;
 mod full;
 mod fuzz;
 mod process;
+mod quick;
 mod record;
 mod rust_tests;
 mod setup;
@@ -43,6 +44,12 @@ const TASKS: &[Task] = &[
         arguments: "[--keep-going] [--list] [STAGE...]",
         what: "setup, then every check that CI runs, or only the named stages",
         run: stages::run,
+    },
+    Task {
+        name: "quick",
+        arguments: "[BASE]",
+        what: "the short checks that the changes need, uncommitted or since a base",
+        run: quick::run,
     },
     Task {
         name: "tidy",

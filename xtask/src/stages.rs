@@ -9,10 +9,10 @@ use crate::process::Run;
 use crate::{codegen, features, full, fuzz, rust_tests, setup, tidy};
 
 /// One stage: its command-line name, its description and its function.
-struct Stage {
-    name: &'static str,
-    what: &'static str,
-    run: fn(&Path) -> Result,
+pub(crate) struct Stage {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) run: fn(&Path) -> Result,
 }
 
 /// In the order in which they run: fast and informative ones first.
@@ -112,7 +112,7 @@ struct Wanted {
 }
 
 /// The result of one stage.
-struct Outcome {
+pub(crate) struct Outcome {
     name: &'static str,
     time: Duration,
     result: Result,
@@ -129,7 +129,14 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
         return Ok(());
     }
     let stages = STAGES.iter().filter(|stage| wanted.stages.contains(&stage.name));
-    report(&play(stages, root, wanted.keep_going), wanted.stages.len())
+    let outcomes = play(stages, root, wanted.keep_going);
+    let again = format!("To run just that again: cargo xtask test {}", failed(&outcomes).join(" "));
+    report(&outcomes, wanted.stages.len(), &again)
+}
+
+/// The stage of this name.
+pub(crate) fn named(name: &str) -> Result<&'static Stage> {
+    STAGES.iter().find(|stage| stage.name == name).ok_or_else(|| Failure::new(format!("there is no stage `{name}`")))
 }
 
 fn typescript(root: &Path) -> Result {
@@ -210,7 +217,8 @@ fn parse(args: &[String]) -> Result<Wanted> {
     Ok(wanted)
 }
 
-fn play<'a>(stages: impl Iterator<Item = &'a Stage>, root: &Path, keep_going: bool) -> Vec<Outcome> {
+/// Runs these stages, up to the first failure unless all should run.
+pub(crate) fn play<'a>(stages: impl Iterator<Item = &'a Stage>, root: &Path, keep_going: bool) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for stage in stages {
         heading(&format!("{}: {}", stage.name, stage.what));
@@ -230,8 +238,12 @@ fn play<'a>(stages: impl Iterator<Item = &'a Stage>, root: &Path, keep_going: bo
     outcomes
 }
 
-/// Prints the summary table. Fails if a stage failed.
-fn report(outcomes: &[Outcome], planned: usize) -> Result {
+fn failed(outcomes: &[Outcome]) -> Vec<&'static str> {
+    outcomes.iter().filter(|outcome| outcome.result.is_err()).map(|outcome| outcome.name).collect()
+}
+
+/// Prints the summary table. Fails if a stage failed, with a hint on what to do next.
+pub(crate) fn report(outcomes: &[Outcome], planned: usize, hint: &str) -> Result {
     heading("summary");
     for outcome in outcomes {
         let verdict = if outcome.result.is_ok() { "passed" } else { "FAILED" };
@@ -240,18 +252,14 @@ fn report(outcomes: &[Outcome], planned: usize) -> Result {
     let total: Duration = outcomes.iter().map(|outcome| outcome.time).sum();
     say!("  {:8}  {:6}  {:>12}", "all", "", elapsed(total));
 
-    let failed: Vec<&str> = outcomes.iter().filter(|o| o.result.is_err()).map(|o| o.name).collect();
+    let failed = failed(outcomes);
     let passed = outcomes.len() - failed.len();
     say!("\nstages: {passed} passed, {} failed, {} skipped", failed.len(), planned - outcomes.len());
     if failed.is_empty() {
         return Ok(());
     }
     let plural = if failed.len() == 1 { "stage" } else { "stages" };
-    Err(Failure::new(format!(
-        "{plural} {} failed. To run just that again: cargo xtask test {}",
-        failed.join(", "),
-        failed.join(" ")
-    )))
+    Err(Failure::new(format!("{plural} {} failed. {hint}", failed.join(", "))))
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result {
@@ -297,19 +305,20 @@ mod tests {
     fn the_first_failure_stops_the_run() {
         let outcomes = play([FAILS, PASSES].iter(), Path::new("."), false);
         assert_eq!(outcomes.len(), 1);
-        let failure = report(&outcomes, 2).expect_err("one failed");
-        assert!(failure.to_string().ends_with("cargo xtask test bad"), "{failure}");
+        assert_eq!(failed(&outcomes), ["bad"]);
+        let failure = report(&outcomes, 2, "Run it again").expect_err("one failed");
+        assert_eq!(failure.to_string(), "stage bad failed. Run it again");
     }
 
     #[test]
     fn keep_going_runs_the_rest_and_still_fails() {
         let outcomes = play([FAILS, PASSES].iter(), Path::new("."), true);
         assert_eq!(outcomes.len(), 2);
-        assert!(report(&outcomes, 2).is_err());
+        assert!(report(&outcomes, 2, "").is_err());
     }
 
     #[test]
     fn all_passed_is_success() {
-        assert!(report(&play([PASSES].iter(), Path::new("."), false), 1).is_ok());
+        assert!(report(&play([PASSES].iter(), Path::new("."), false), 1, "").is_ok());
     }
 }

@@ -129,7 +129,7 @@ test.describe("a link to a request", () => {
     const [asked] = await api(server.api, "bob").approvals();
     await signIn(page, "ann");
     const hold = await new InboxPage(page, server.url).open(`/hold/${asked?.approvalId}`);
-    await expect(hold.pane).toContainText("Others decide this.");
+    await expect(hold.pane).toContainText("You can view this request, but not decide it.");
     await expect(hold.pane.getByRole("button", { name: /^(Approve|Deny)/ })).toHaveCount(0);
   });
 });

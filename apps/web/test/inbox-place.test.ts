@@ -343,7 +343,7 @@ describe("a receipt", () => {
   });
 
   it("says who was first", () => {
-    const error = new HoldpointError("contradicts", "no", { status: 409 });
+    const error = new HoldpointError("contradicts-decision", "no", { status: 409 });
     const denied = ended({ cause: "decision" }, { kind: "deny", by: ["carol"], at });
     expect(follow({ ...sent, state: "refused", error }, denied)).toMatchObject({
       text: "Yours was not accepted. Denied by carol.",

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    approvers::Approvers,
     clock::Timestamp,
     grants::GrantTerms,
     model::{ProviderState, Usage},
+    request_terms::RequestTerms,
     subject::Subject,
     tool::{CallState, Execution, Returns, StoredFile, Wait},
 };
@@ -141,12 +141,9 @@ pub enum Fact {
     Asked {
         call: ToolCallId,
         approval: ApprovalId,
-        reason: String,
         at: Timestamp,
         expires: Option<Timestamp>,
-        /// Who may decide, as of now. By default the owner of the chat.
-        #[serde(default, skip_serializing_if = "is_default")]
-        approvers: Arc<Approvers>,
+        terms: Arc<RequestTerms>,
     },
     /// A person approved, and others have to as well.
     Voted {
@@ -235,10 +232,6 @@ pub enum Fact {
         end: TurnEnd,
         at: Timestamp,
     },
-}
-
-fn is_default(approvers: &Approvers) -> bool {
-    approvers.is_default()
 }
 
 impl Fact {

@@ -149,6 +149,9 @@ pub enum RememberError {
     /// The tool allows none.
     #[error("the approvals of this tool can't be remembered: `grants = false`, or its policy has a quorum")]
     NotAllowed,
+    /// The tool is not the one that the person was asked about.
+    #[error("the tool or its policy has changed since this was asked, so your approval can't be remembered")]
+    Changed,
     /// The maker could not decide later calls alone.
     #[error("you may decide about this call, but not about every later one, so your approval can't be remembered")]
     NotAlone,
@@ -191,7 +194,7 @@ impl RememberError {
     /// The field of `remember` at fault, as a JSON pointer; `None` if it is none of them.
     pub fn pointer(&self) -> Option<&'static str> {
         match self {
-            Self::NotAllowed | Self::NotAlone | Self::TooMany { .. } => None,
+            Self::NotAllowed | Self::Changed | Self::NotAlone | Self::TooMany { .. } => None,
             Self::NoTime(_) | Self::Past | Self::TooFar => Some("/remember/until"),
             Self::Uses => Some("/remember/uses"),
             Self::Rule(_) | Self::LargeRule | Self::RuleValue(_) | Self::NotCovered | Self::NoDigest => {
@@ -253,7 +256,7 @@ fn admit_rule(rule: Value, input: &Value) -> Result<Value, RememberError> {
 }
 
 /// The digest of what a grant relies on: a tool of the same name from elsewhere, with another schema or with another
-/// policy has another one. A policy in code is known by being one: whoever changes the code revokes the grants.
+/// policy has another one. Changes to a policy in code are not detected: revoke the grants when you change it.
 pub fn tool_digest(spec: &ToolSpec) -> Option<JsonDigest> {
     let approval = match &spec.approval {
         ApprovalPolicy::Check(_) => json!("check"),

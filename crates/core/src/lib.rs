@@ -77,6 +77,7 @@ pub mod model;
 #[cfg(test)]
 mod notation;
 pub mod redact;
+pub mod request_terms;
 pub mod subject;
 pub mod tool;
 pub mod turn;

@@ -17,6 +17,7 @@ use crate::{
     clock::Timestamp,
     fact::{BlockKind, CallOrder, Caller, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
+    request_terms::RequestTerms,
     subject::Subject,
     tool::{
         ApprovalPolicy, ApprovalTimeout, BUDGET_TOOL, CallState, Execution, InputSchema, Returns, ToolCatalog,
@@ -113,10 +114,9 @@ pub(crate) fn fact(text: &str, tools: &ToolCatalog) -> Fact {
         ("asked", name) => Fact::Asked {
             call,
             approval: ApprovalId::from(name),
-            reason: String::new(),
             at: START,
             expires: Some(START.after(TIMEOUT)),
-            approvers: std::sync::Arc::default(),
+            terms: RequestTerms::of(tools.get(name).expect("one of the tools"), String::new()).into(),
         },
         ("approved" | "denied" | "edited" | "answered", _) => Fact::Decided {
             call,
@@ -147,6 +147,14 @@ pub(crate) fn fact(text: &str, tools: &ToolCatalog) -> Fact {
             cause: Cause::Ran,
             at: START,
             channel: None,
+            is_repeatable: false,
+        },
+        ("reported", _) => Fact::Settled {
+            call,
+            outcome: Outcome::Output(json!(1)),
+            cause: Cause::Result,
+            at: START,
+            channel: Some(AuditChannel::Ack),
             is_repeatable: false,
         },
         ("refused", _) => Fact::Settled {

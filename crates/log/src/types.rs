@@ -57,7 +57,7 @@ pub struct Key {
     /// The position that [`Log::find`](super::Log::find) returns with the chat: from there on, the runtime reads what the
     /// id belongs to.
     pub at: u64,
-    /// Whether it is nobody's: it is found with [`Subject::nobody`] in place of the chat's subject.
+    /// Whether any subject can look it up: it is found with [`Subject::nobody`] in place of the chat's subject.
     pub is_shared: bool,
 }
 

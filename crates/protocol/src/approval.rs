@@ -15,7 +15,7 @@ use crate::{
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct PendingApproval {
-    /// The question.
+    /// The id of the request.
     pub approval_id: ApprovalId,
     /// The call that it is about.
     pub tool_call_id: ToolCallId,
@@ -48,7 +48,7 @@ pub struct PendingApproval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub input_sha256: Option<String>,
-    /// Why it is asked.
+    /// Why the call needs approval.
     #[serde(default)]
     pub reason: Option<String>,
     /// ISO 8601.
@@ -66,7 +66,7 @@ pub struct PendingApproval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub votes: Option<Votes>,
-    /// Whether nobody decided for some time, so that those of the escalation may too.
+    /// Whether the request was escalated: nobody decided in time, so the escalation's approvers may decide too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "typescript", ts(optional, as = "Option<bool>"))]
     pub is_escalated: bool,
@@ -91,7 +91,7 @@ pub struct ApprovalRecord {
     #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub edited_input: Option<Value>,
-    /// What came of it.
+    /// How the call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub outcome: Option<HoldOutcome>,

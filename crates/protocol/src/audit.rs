@@ -34,7 +34,7 @@ pub enum AuditStep {
     Used,
     /// The grant that was made with it was revoked.
     Revoked,
-    /// The chat was deleted. This is no step of a call: the call and the tool are empty.
+    /// The chat was deleted. This step does not belong to a call: the call and the tool are empty.
     Deleted,
 }
 
@@ -81,7 +81,7 @@ pub struct AuditLine {
     pub tool_name: String,
     /// The step.
     pub step: AuditStep,
-    /// Who did it, if it was a person. A chat that was deleted by nobody was removed because of its age.
+    /// Who did it, if it was a person. If it is missing, the chat was removed because of its age.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub by: Option<String>,

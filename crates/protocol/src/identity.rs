@@ -41,7 +41,7 @@ impl fmt::Display for Role {
 
 /// A text that does not name a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no role {0:?}: use user, approver or admin")]
+#[error("unknown role {0:?}: use user, approver or admin")]
 pub struct UnknownRole(pub String);
 
 impl FromStr for Role {

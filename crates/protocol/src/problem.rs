@@ -26,13 +26,13 @@ macro_rules! kinds {
 
 kinds! {
     /// The request carries no API key.
-    KeyRequired = "urn:holdpoint:problem:key-needed";
+    KeyRequired = "urn:holdpoint:problem:key-required";
     /// The API key is unknown.
-    KeyInvalid = "urn:holdpoint:problem:key-unknown";
+    KeyInvalid = "urn:holdpoint:problem:key-invalid";
     /// A WebSocket handshake carries neither a key nor a ticket.
-    TicketRequired = "urn:holdpoint:problem:ticket-needed";
+    TicketRequired = "urn:holdpoint:problem:ticket-required";
     /// The ticket is unknown, used or expired.
-    TicketInvalid = "urn:holdpoint:problem:ticket-unknown";
+    TicketInvalid = "urn:holdpoint:problem:ticket-invalid";
     /// The token has expired, is not yet valid, or is not one of the issuer for this server.
     TokenInvalid = "urn:holdpoint:problem:token-invalid";
     /// Too many wrong keys or tokens came from this address.
@@ -46,7 +46,7 @@ kinds! {
     /// The path does not support this method.
     MethodNotAllowed = "urn:holdpoint:problem:method-not-allowed";
     /// The endpoint is a WebSocket, and the request is not a handshake.
-    UpgradeRequired = "urn:holdpoint:problem:upgrade-needed";
+    UpgradeRequired = "urn:holdpoint:problem:upgrade-required";
     /// The body is too large.
     TooLarge = "urn:holdpoint:problem:too-large";
     /// The JSON is nested too deeply.
@@ -62,7 +62,7 @@ kinds! {
     /// The request conflicts with the state of the chat.
     Conflict = "urn:holdpoint:problem:conflict";
     /// A different decision or result is already in force.
-    ContradictsDecision = "urn:holdpoint:problem:contradicts";
+    ContradictsDecision = "urn:holdpoint:problem:contradicts-decision";
     /// The tool's approval policy leaves the decision to others.
     NotAnApprover = "urn:holdpoint:problem:not-an-approver";
     /// The tool does not allow this kind of decision.
@@ -76,7 +76,7 @@ kinds! {
     /// Pages of this origin may not use the server.
     ForeignOrigin = "urn:holdpoint:problem:foreign-origin";
     /// Any page can send this content type without a preflight request.
-    UnsupportedContentType = "urn:holdpoint:problem:form-content";
+    UnsupportedContentType = "urn:holdpoint:problem:unsupported-content-type";
     /// The body did not arrive in time.
     TooSlow = "urn:holdpoint:problem:too-slow";
     /// Too many connections have a request in progress.
@@ -159,6 +159,20 @@ mod tests {
     fn a_kind_is_written_as_its_uri() {
         for kind in ProblemKind::ALL {
             assert_eq!(serde_json::to_value(kind).expect("json"), kind.uri());
+        }
+    }
+
+    #[test]
+    fn a_uri_ends_with_the_name_of_its_kind_in_kebab_case() {
+        for kind in ProblemKind::ALL {
+            let mut name = String::new();
+            for letter in format!("{kind:?}").chars() {
+                if letter.is_uppercase() && !name.is_empty() {
+                    name.push('-');
+                }
+                name.extend(letter.to_lowercase());
+            }
+            assert_eq!(kind.uri(), format!("urn:holdpoint:problem:{name}"));
         }
     }
 }

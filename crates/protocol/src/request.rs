@@ -260,7 +260,7 @@ pub struct DecisionBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub reason: Option<String>,
-    /// With `approved: true`: later calls to approve as well, without a question.
+    /// With `approved: true`: later calls that are approved as well, without a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub remember: Option<Remember>,
@@ -271,22 +271,22 @@ pub struct DecisionBody {
     pub input_sha256: Option<Box<str>>,
 }
 
-/// Why a decision is none.
+/// Why a decision is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
-    /// It says nothing.
+    /// It has neither `approved` nor `output`.
     #[error("send `approved`, true or false, or `output`, the result in the tool's place")]
     Missing,
-    /// It says two things.
+    /// It has both `approved` and `output`.
     #[error("send either `approved` or `output`: an answer in the tool's place is neither an approval nor a denial")]
     Both,
-    /// An input for a call that does not run.
+    /// It has an input, but does not approve the call.
     #[error("`input` is for an approval: send it with `approved: true`")]
     InputWithoutApproval,
-    /// A reason that nobody would read.
+    /// Its reason is longer than [`MAX_REASON_BYTES`].
     #[error("`reason` is longer than {MAX_REASON_BYTES} bytes: shorten it")]
     LongReason,
-    /// A grant of something that is not approved.
+    /// It remembers something that it does not approve.
     #[error("`remember` is for an approval: send it with `approved: true`")]
     RememberWithoutApproval,
 }

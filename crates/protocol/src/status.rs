@@ -31,7 +31,7 @@ pub struct Status {
     pub warnings: Vec<String>,
     /// The MCP servers.
     pub mcp: Vec<McpStatus>,
-    /// The tools and their policies, those of MCP servers included.
+    /// The tools and their policies, including the tools of MCP servers.
     pub tools: Vec<ToolStatus>,
     /// The limits, by name.
     pub limits: BTreeMap<String, u64>,

@@ -62,7 +62,7 @@ fn every_check_is_in_the_table() {
 
 /// A yes that is recorded is never given again for the same state: no loop.
 #[test]
-fn what_was_sent_is_not_sent_again() {
+fn an_answer_is_not_sent_twice() {
     for mut case in table().cases {
         let messages = messages(&case);
         if let AutoSend::Send { answers, .. } = decide_json(&messages, &case.context) {

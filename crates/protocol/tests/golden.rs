@@ -45,7 +45,7 @@ fn check(entry: &Entry, bytes: &[u8], piece: usize) -> Vec<Violation> {
 }
 
 #[test]
-fn every_capture_gets_its_verdict() {
+fn every_capture_has_exactly_the_violations_of_the_manifest() {
     let mut wrong = Vec::new();
     for entry in manifest() {
         let bytes = fs::read(folder().join(&entry.file)).expect("a capture that the manifest names");

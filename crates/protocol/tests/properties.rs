@@ -206,7 +206,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn encode_then_decode_is_identity(chunks in prop::collection::vec(any_chunk(), 1..8)) {
+    fn sse_decoding_inverts_encoding(chunks in prop::collection::vec(any_chunk(), 1..8)) {
         let chunks: Vec<_> = chunks
             .into_iter()
             .filter_map(|chunk| match ReadChunk::from_value(chunk) {
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn the_decoder_does_not_care_where_bytes_are_split(bytes in any_sse(), limit in prop_oneof![Just(1usize << 20), 1usize..24]) {
+    fn the_decoder_gives_the_same_events_for_any_split_of_the_bytes(bytes in any_sse(), limit in prop_oneof![Just(1usize << 20), 1usize..24]) {
         let whole = decode(limit, &[&bytes]);
         for at in 0..=bytes.len() {
             let (a, b) = bytes.split_at(at);
@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn the_reducer_and_the_checker_take_anything(values in prop::collection::vec(prop_oneof![any_chunk(), any_json()], 0..24)) {
+    fn the_reducer_and_the_checker_never_panic(values in prop::collection::vec(prop_oneof![any_chunk(), any_json()], 0..24)) {
         for profile in [Profile::AiSdk, Profile::AdkSse, Profile::AdkLive] {
             let mut checker = StreamChecker::new(Options { profile, progressive_text: false });
             for (line, value) in values.iter().enumerate() {
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn transcripts_and_bodies_take_anything(values in prop::collection::vec((0..4u8, any_json()), 0..12)) {
+    fn transcripts_and_bodies_never_panic(values in prop::collection::vec((0..4u8, any_json()), 0..12)) {
         let mut text = String::new();
         for (kind, value) in &values {
             let line = match kind {

@@ -106,7 +106,7 @@ fn on_a_small_stack(run: impl FnOnce() + Send + 'static) {
 
 /// The body that once ended the process: 14 times 126 levels, and 60 times.
 #[test]
-fn objects_in_strings_are_not_parsed() {
+fn json_inside_a_string_is_not_parsed() {
     for levels in [14, 60] {
         let value = (0..levels).fold("1".to_owned(), |inner, _| Around::Raw.put(&Around::Arrays(126).put(&inner)));
         on_a_small_stack(move || places(&value).iter().for_each(|text| read_all(text)));
@@ -115,7 +115,7 @@ fn objects_in_strings_are_not_parsed() {
 
 /// Values come through every type as they are.
 #[test]
-fn keys_of_a_library_are_data() {
+fn serde_json_s_private_keys_are_read_as_data() {
     let value = serde_json::json!({ RAW: "[1]" });
     let text = value.to_string();
     let read = |text: &str| json::parse(text.as_bytes()).expect("JSON");
@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_makes_a_reader_recurse(levels in vec(around(), 1..40)) {
+    fn no_nesting_overflows_the_stack_of_a_reader(levels in vec(around(), 1..40)) {
         let value = levels.iter().fold("1".to_owned(), |inner, level| level.put(&inner));
         on_a_small_stack(move || places(&value).iter().for_each(|text| read_all(text)));
     }

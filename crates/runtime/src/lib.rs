@@ -48,7 +48,7 @@
 //! # }
 //! ```
 //!
-//! To shut a server down in order, call `Server::close`, then [`Runtime::shutdown`], then end the process.
+//! A program that embeds the server calls `Server::shutdown`, which ends its connections too.
 //!
 //! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
 //! suite of `holdpoint-testkit` tests an engine.
@@ -82,7 +82,7 @@ pub use tool::{Tool, ToolContext, ToolError, ToolSet};
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_core::{
-    Identity, Subject, approvers, fact, grants, identity, is_unseen, redact, subject,
+    Identity, Subject, approvers, fact, grants, identity, is_unseen, redact, request_terms, subject,
     turn::{self, Answered, Refusal, Rejection},
     value::{self, ValueError},
     wire::{self, Channel, Listed, Profile, Resume, View},

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -11,18 +11,19 @@ use std::{
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks},
     ids::{ApprovalId, ChatId},
-    request::{AckStatus, ChatRequest, Verdict},
+    request::{AckStatus, ChatRequest, DecisionRequest, Verdict},
 };
 use holdpoint_runtime::{
-    Next, ResponseStream, Runtime,
+    ApprovalState, Next, ResponseStream, Runtime,
     clock::Timestamp,
     fact::Fact,
+    grants::RememberError,
     log::{Log, MemoryLog},
     model::ScriptModel,
     subject::Subject,
-    tool::{Prompt, Tool, ToolContext, ToolSet},
+    tool::{Decisions, Prompt, Tool, ToolContext, ToolSet},
     turn::{Answered, FrontendResult},
-    wire::View,
+    wire::{Listed, View},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
 use serde_json::{Value, json};
@@ -269,6 +270,59 @@ async fn an_approval_does_not_run_another_tool_of_the_same_name() {
     let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("the chat is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains("not there any more"), "{text}");
+}
+
+/// What a person is asked, and may decide, is what was asked: not what the settings say by the time somebody answers.
+#[tokio::test]
+async fn an_open_request_does_not_change_with_its_tool() {
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let tool = |title: &str, property: &str, decisions: Decisions| -> ToolSet {
+        let ran = Arc::clone(&ran);
+        let tool = Tool::server("count", "Counts", move |input: Value, _: ToolContext| {
+            ran.lock().expect("no panic").push(input);
+            async move { Ok(json!({})) }
+        });
+        let schema =
+            json!({"type": "object", "properties": {(property): {"type": "integer"}}, "additionalProperties": false});
+        let tool = tool.approve_always().title(title).decisions(decisions).schema(schema);
+        [tool.build().expect("a valid tool")].into_iter().collect()
+    };
+    let (me, chat) = (Subject::local(), ChatId::from("c"));
+    let runtime = start(Arc::new(MemoryLog::default()), tool("Count", "n", Decisions::default())).await;
+    let asked = approval(&read(&mut submit(&runtime, said("c")).await).await);
+    let before = runtime.approvals(&me).await.expect("it lists");
+    let allowed = ["approve", "deny", "edit", "answer", "remember"];
+    assert_eq!(json!(before[0].allowed), json!(allowed));
+
+    // The new tool takes another input, and nobody may edit it. What was asked stands, in the list, by id, and in the chat.
+    runtime.set_tools(tool("Something else", "m", Decisions::PLAIN));
+    assert_eq!(runtime.approvals(&me).await.expect("it lists"), before);
+    let open = runtime.approval(&me, &asked).await.expect("it reads");
+    assert_eq!(open, Some(ApprovalState::Open(Box::new(before[0].clone()))));
+    let holds = runtime.holds_of(&me, &chat, Listed::Holds).await.expect("it lists");
+    assert_eq!(json!(holds[0].allowed), json!(allowed));
+
+    // An edit has to fit what was asked, and what the tool takes now.
+    let edited = |input: Value| DecisionRequest {
+        verdict: Verdict::Approve { input: Some(input) },
+        reason: None,
+        remember: None,
+    };
+    for (input, why) in
+        [(json!({"m": 1}), "it does not fit what was asked"), (json!({"n": 1}), "the tool can't take it")]
+    {
+        let answered = runtime.decide(&me, asked.clone(), edited(input)).await.expect("it is answered");
+        assert!(matches!(answered, Answered::UnfitInput { .. }), "{why}: {answered:?}");
+    }
+    // A grant would rely on a tool that nobody was asked about.
+    let remember = serde_json::from_value(json!({"scope": "chat", "match": "tool"})).expect("valid");
+    let remembered = DecisionRequest { remember: Some(remember), ..DecisionRequest::from(true) };
+    let answered = runtime.decide(&me, asked.clone(), remembered).await;
+    assert_eq!(answered, Ok(Answered::NotRemembered(RememberError::Changed)));
+
+    assert_eq!(runtime.decide(&me, asked, true).await, Ok(Answered::Taken));
+    ended(&runtime, "c").await;
+    assert_eq!(*ran.lock().expect("no panic"), [json!({})]);
 }
 
 /// A tool that is stopped before it was begun does not begin any more: the log says that it was stopped.

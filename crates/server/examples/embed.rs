@@ -123,18 +123,11 @@ async fn main() -> Result<(), Failure> {
     let (app, server) = app(Path::new("embed-data")).await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8788").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    let stop = async {
+    let stop = async move {
         let _ = tokio::signal::ctrl_c().await;
+        server.shutdown(Duration::from_secs(10)).await;
     };
-    // In order: no new connections, the open ones end, then the turns.
-    let closing = server.clone();
-    let stopped = async move {
-        stop.await;
-        closing.close();
-    };
-    axum::serve(listener, app).with_graceful_shutdown(stopped).await?;
-    server.closed().await;
-    server.runtime().shutdown(Duration::from_secs(10)).await;
+    axum::serve(listener, app).with_graceful_shutdown(stop).await?;
     Ok(())
 }
 

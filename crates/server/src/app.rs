@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    auth::{Credential, Keys, Login, Tickets},
+    auth::{Credential, Login, Tickets},
     builder::ServerBuilder,
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
@@ -46,8 +46,8 @@ pub struct Limits {
     pub requests_per_subject: usize,
     /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
-    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then
-    /// every further wrong one is told to wait. Right ones are never slowed down.
+    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Beyond
+    /// it, further wrong ones get 429. Right ones are never slowed down.
     pub wrong_keys_per_minute: usize,
     /// Bytes of all bodies being read at the same time; separately, the memory of what is parsed of them; and separately,
     /// all responses being written.
@@ -77,6 +77,9 @@ impl Limits {
     }
 }
 
+/// How long connections have to close once the turns have ended.
+pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(1);
+
 /// The HTTP server.
 #[derive(Clone)]
 pub struct Server {
@@ -84,7 +87,7 @@ pub struct Server {
     guard: Guard,
 }
 
-/// Nothing of what it holds: keys and conversations are in no log.
+/// Shows none of its fields: keys and conversations must not reach a log.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").finish_non_exhaustive()
@@ -119,17 +122,12 @@ pub(crate) struct Inner {
 }
 
 impl Server {
-    /// A server without API keys: everybody is the subject `local`, with all roles.
+    /// A server without a login: every request is the subject `local` with all roles, and only this machine is served.
     pub fn new(runtime: Runtime) -> Self {
-        Self::with(runtime, Keys::default(), Limits::default())
+        Self::builder(runtime).build()
     }
 
-    /// A server with these API keys and limits.
-    pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        Self::builder(runtime).keys(keys).limits(limits).build()
-    }
-
-    /// A builder: for a login of your own, origins and limits.
+    /// Returns a builder, to set a login, origins and limits.
     pub fn builder(runtime: Runtime) -> ServerBuilder {
         ServerBuilder::new(runtime)
     }
@@ -164,31 +162,6 @@ impl Server {
         Self { inner: Arc::new(inner), guard }
     }
 
-    /// Allows pages of these origins to use the server from a browser: `https://app.example`. Pages of the server's own
-    /// origin are always allowed; without API keys, so are those of this machine.
-    #[must_use]
-    pub fn allow_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.guard.origins.extend(origins.into_iter().map(Into::into));
-        self
-    }
-
-    /// Allows these host names for a server without API keys: `app.example`. By default only names of this machine are
-    /// accepted, because any page can make a name of its own resolve to it.
-    #[must_use]
-    pub fn allow_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.guard.hosts.extend(hosts.into_iter().map(Into::into));
-        self
-    }
-
-    /// Disables the guard: requests from any page and for any host are served, and there are no CORS headers. Only for
-    /// a program that checks hosts and origins itself. Otherwise, without API keys, any page in the user's browser
-    /// could approve calls.
-    #[must_use]
-    pub fn without_origin_guard(mut self) -> Self {
-        self.guard.is_off = true;
-        self
-    }
-
     /// Whether there can be several subjects.
     pub(crate) fn is_shared(&self) -> bool {
         self.inner.login.credential() != Credential::None
@@ -209,21 +182,30 @@ impl Server {
         (self.inner.bodies.taken(), self.inner.responses.taken())
     }
 
-    /// Prepares for a shutdown: `/ready` returns 503 from now on, and event streams and sockets that only wait end.
-    pub fn drain(&self) {
+    /// Shuts down this server and its runtime. `/ready` returns 503 from now on, and event streams and sockets that only
+    /// wait end. Running turns have up to `grace` to end or to reach a hold; interrupted ones are recovered at the next
+    /// start. Then the WebSockets are closed, which takes a second at most.
+    ///
+    /// [`Server::serve`] does this by itself. A program with a listener of its own does it while that listener stops:
+    ///
+    /// ```no_run
+    /// # async fn example(runtime: holdpoint_server::runtime::Runtime) -> std::io::Result<()> {
+    /// let server = holdpoint_server::Server::new(runtime);
+    /// let app = server.router();
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8788").await?;
+    /// let stop = async move {
+    ///     let _ = tokio::signal::ctrl_c().await;
+    ///     server.shutdown(std::time::Duration::from_secs(10)).await;
+    /// };
+    /// axum::serve(listener, app).with_graceful_shutdown(stop).await
+    /// # }
+    /// ```
+    pub async fn shutdown(&self, grace: Duration) {
         self.inner.draining.cancel();
-    }
-
-    /// Asks open connections to end. Streams that only wait are closed; those that write may finish.
-    pub fn close(&self) {
-        self.drain();
+        self.inner.runtime.shutdown(grace).await;
         self.inner.closing.cancel();
-    }
-
-    /// Completes when every WebSocket is closed, after [`Server::close`].
-    pub async fn closed(&self) {
         self.inner.sockets.close();
-        self.inner.sockets.wait().await;
+        let _ = tokio::time::timeout(CLOSE_GRACE, self.inner.sockets.wait()).await;
     }
 
     /// The response for an unknown route, in the form of every other error.

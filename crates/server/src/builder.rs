@@ -30,7 +30,7 @@ pub struct ServerBuilder {
     mcp: Option<McpReader>,
 }
 
-/// Nothing of what it holds: keys are in no log.
+/// Shows none of its fields: keys must not reach a log.
 impl fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerBuilder").finish_non_exhaustive()
@@ -59,8 +59,8 @@ impl ServerBuilder {
     /// An error gives status 401 with its text, or 503 for [`IdentityError::Unavailable`]. Instead of the login, a
     /// WebSocket may use a ticket from `POST /api/ticket`.
     ///
-    /// The login may be a cookie: pages of other origins are refused, and those of [`ServerBuilder::origins`] may send
-    /// cookies.
+    /// The login may be a cookie: pages of other origins are refused, except the origins of [`ServerBuilder::origins`],
+    /// which may send cookies.
     ///
     /// ```
     /// use holdpoint_server::{Identity, IdentityError, Role, Server, runtime::Runtime};
@@ -119,7 +119,7 @@ impl ServerBuilder {
     }
 
     /// Allows pages of these origins to use the server from a browser: `https://app.example`. Pages of the server's own
-    /// origin are always allowed; without a login, so are those of this machine.
+    /// origin are always allowed; without a login, so are pages of this machine.
     pub fn origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.guard.origins.extend(origins.into_iter().map(Into::into));
         self

@@ -1,4 +1,4 @@
-//! Metrics of one server: requests, streams, sockets, bytes and rejections. Exposed together with those of its runtime.
+//! Metrics of one server: requests, streams, sockets, bytes and rejections. Exposed with its runtime's metrics.
 //!
 //! Labels are bounded: routes are templates, and methods and limits come from fixed sets.
 

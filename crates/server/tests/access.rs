@@ -278,7 +278,7 @@ async fn every_route_has_a_row() {
 }
 
 #[tokio::test]
-async fn every_route_serves_whom_it_should() {
+async fn every_route_serves_exactly_the_roles_of_its_row() {
     for row in ROUTES {
         let mut scene = Scene::set().await;
         let before = scene.state().await;
@@ -350,7 +350,7 @@ async fn the_list_of_all_chats_has_pages() {
 
 /// Somebody else's chat, approval request or call is answered as one that does not exist, to the letter.
 #[tokio::test]
-async fn what_is_somebody_elses_is_as_if_it_were_not_there() {
+async fn other_subjects_get_the_same_answer_as_for_a_missing_id() {
     let scene = Scene::set().await;
     for (row, who) in ROUTES.iter().flat_map(|row| [(row, Who::Other), (row, Who::Approver), (row, Who::Admin)]) {
         if row.is_public || who == Who::Admin && row.admin != row.other {
@@ -427,7 +427,7 @@ const FRAMES: &[(&str, &str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn sockets_are_for_people_with_a_key() {
+async fn sockets_need_a_key_and_the_role_user() {
     let scene = Scene::set().await;
     for path in ["/live", "/api/chat/ws"] {
         for (who, wanted) in [
@@ -446,7 +446,7 @@ async fn sockets_are_for_people_with_a_key() {
 }
 
 #[tokio::test]
-async fn frames_about_somebody_elses_chat_change_and_show_nothing() {
+async fn frames_about_another_subjects_chat_are_ignored() {
     let scene = Scene::set().await;
     let before = scene.state().await;
     for ((path, kind, frame), who) in FRAMES.iter().flat_map(|frame| [(frame, Who::Other), (frame, Who::Admin)]) {
@@ -482,7 +482,7 @@ fn every_frame_has_a_row() {
 
 /// Neither can it be told by the time: a 404 goes out at the next of even steps, however long it took to find out.
 #[tokio::test]
-async fn what_is_somebody_elses_takes_as_long_as_what_is_not_there() {
+async fn another_subjects_id_takes_as_long_as_a_missing_one() {
     const TIMES: usize = 15;
     const STEP: Duration = Duration::from_millis(25);
     let scene = Scene::set().await;

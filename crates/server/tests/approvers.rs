@@ -125,7 +125,7 @@ fn yes() -> Value {
 }
 
 #[tokio::test]
-async fn it_goes_to_those_whom_the_policy_names_and_exists_for_nobody_else() {
+async fn only_the_approvers_of_the_policy_see_a_request() {
     let scene = Scene::waiting_for(finance()).await;
     for who in ["bob", "carol"] {
         let inbox = scene.inbox(who).await;
@@ -164,7 +164,7 @@ async fn it_goes_to_those_whom_the_policy_names_and_exists_for_nobody_else() {
 }
 
 #[tokio::test]
-async fn nothing_starts_below_its_quorum() {
+async fn a_call_starts_only_when_its_quorum_is_reached() {
     let scene = Scene::waiting_for(finance().quorum(2)).await;
     assert_eq!(scene.inbox("bob").await[0]["allowed"], json!(["approve", "deny"]));
     for body in [json!({"approved": true, "input": {"amount": 1}}), json!({"output": 1})] {
@@ -194,7 +194,7 @@ async fn nothing_starts_below_its_quorum() {
 
 /// Null is a value like any other: it is neither "no edit" nor "no answer".
 #[tokio::test]
-async fn a_null_is_what_was_sent() {
+async fn a_null_counts_as_an_input_or_an_output() {
     let scene = Scene::waiting_for(finance()).await;
     let (status, problem) = scene.decide("bob", json!({"approved": true, "input": null})).await;
     assert_eq!((status, &problem["pointer"]), (422, &json!("/input")), "{problem}");
@@ -219,7 +219,7 @@ async fn an_edit_that_changes_nothing_is_an_approval() {
 
 /// Another program on the way may have read the first of the two.
 #[tokio::test]
-async fn a_decision_that_says_two_things_is_none() {
+async fn a_decision_with_contradicting_fields_is_refused() {
     let scene = Scene::waiting_for(finance()).await;
     let path = format!("/api/approvals/{}", scene.approval().await);
     for body in [
@@ -239,7 +239,7 @@ async fn a_decision_that_says_two_things_is_none() {
 }
 
 #[tokio::test]
-async fn a_reason_has_a_limit() {
+async fn a_reason_over_the_limit_is_refused() {
     let scene = Scene::waiting_for(finance()).await;
     let long = "x".repeat(8 * 1024 + 1);
     for body in [json!({"approved": false, "reason": long}), json!({"output": 1, "reason": long})] {
@@ -252,7 +252,7 @@ async fn a_reason_has_a_limit() {
 }
 
 #[tokio::test]
-async fn one_denial_denies() {
+async fn one_denial_settles_a_request_with_a_quorum() {
     let scene = Scene::waiting_for(finance().quorum(2)).await;
     assert_eq!(scene.decide("bob", yes()).await.0, 200);
     assert_eq!(scene.decide("carol", json!({"approved": false, "reason": "no"})).await, (200, json!({"ok": true})));
@@ -262,7 +262,7 @@ async fn one_denial_denies() {
 
 /// A stock client shows a question that it may not answer, and sends the answer with its next request.
 #[tokio::test]
-async fn an_answer_in_a_chat_that_is_not_in_force_is_asked_again() {
+async fn a_request_that_the_client_may_not_decide_is_sent_again() {
     for approvers in [finance(), Approvers::new(["group:finance"]).expect("names").quorum(2)] {
         let is_vote = approvers.quorum > 1;
         let scene = Scene::waiting_for(approvers).await;
@@ -301,7 +301,7 @@ async fn an_answer_in_a_chat_that_is_not_in_force_is_asked_again() {
 }
 
 #[tokio::test]
-async fn others_are_added_after_a_while() {
+async fn an_escalation_adds_its_approvers_after_its_time() {
     let approvers = finance().quorum(2).escalating(Duration::from_secs(60), ["group:directors"]).expect("names");
     let scene = Scene::waiting_for(approvers).await;
     assert_eq!(scene.decide("dora", yes()).await.0, 404);
@@ -370,7 +370,7 @@ async fn the_inbox_is_filtered_and_one_request_has_its_own_address() {
 
 /// It is said what became of it, also in an earlier turn.
 #[tokio::test]
-async fn a_request_that_was_superseded_is_told_as_that() {
+async fn a_superseded_request_gets_410_with_its_reason() {
     let scene = Scene::waiting_for(finance()).await;
     let path = format!("/api/approvals/{}", scene.approval().await);
     for number in 2..4 {
@@ -386,7 +386,7 @@ async fn a_request_that_was_superseded_is_told_as_that() {
 
 /// A call in a chat that is deleted has its end in the record, and leaves the inbox of those who could decide.
 #[tokio::test]
-async fn a_deleted_chat_leaves_no_call_without_an_end() {
+async fn deleting_a_chat_settles_its_calls_in_the_audit_log() {
     let scene = Scene::waiting_for(finance()).await;
     assert_eq!(scene.ask("ann", Method::DELETE, "/api/chat/c", &Value::Null).await.0, 204);
     assert!(scene.inbox("bob").await.is_empty());

@@ -78,7 +78,7 @@ fn steps(lines: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_record_has_each_step_of_each_call() {
+async fn the_audit_log_has_every_step_of_every_call() {
     let app = App::start().await;
     let edited = json!({"recipient": "Hanako", "amount": 20, "currency": "USD"});
     app.pay("ann", "one", &json!({"approved": true, "input": edited, "reason": "less"})).await;
@@ -144,7 +144,7 @@ async fn the_record_has_each_step_of_each_call() {
 
 /// A browser's result is recorded with the channel that it came through.
 #[tokio::test]
-async fn a_result_has_its_channel() {
+async fn an_audit_line_of_a_result_names_its_channel() {
     let app = App::start().await;
     let said = json!({"id": "page", "messages": [{"role": "user", "content": "open https://example.com"}]});
     let said = app.send(Method::POST, "ann", "/api/chat", &said).await;

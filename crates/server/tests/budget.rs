@@ -54,7 +54,7 @@ async fn a_turn_asks_when_its_tokens_are_used_up_and_goes_on_after_a_yes() {
 }
 
 #[tokio::test]
-async fn a_no_ends_the_turn_and_the_chat_stays_usable() {
+async fn a_denied_budget_ends_the_turn_and_leaves_the_chat_usable() {
     let server = server(100, 0).await;
     let mut chat = server.chat();
     chat.ask("compare the weather").await;
@@ -70,7 +70,7 @@ async fn a_no_ends_the_turn_and_the_chat_stays_usable() {
 
 /// What was denied or expired elsewhere needs nobody who watches: the turn is over.
 #[tokio::test]
-async fn a_question_that_nobody_answers_ends_the_turn() {
+async fn an_expired_budget_request_ends_the_turn() {
     let server = server(100, 0).await;
     let mut chat = server.chat();
     chat.ask("compare the weather").await;
@@ -110,7 +110,7 @@ async fn a_chat_asks_before_its_next_turn() {
 
 /// A grant answers in a person's place, as often as it says.
 #[tokio::test]
-async fn a_yes_can_be_remembered() {
+async fn an_approved_budget_can_be_remembered() {
     let server = server(100, 0).await;
     let mut chat = server.chat();
     chat.ask("compare the weather").await;
@@ -128,7 +128,7 @@ async fn a_yes_can_be_remembered() {
 
 /// The same in the profile of a stock client, which sends again for ever if a rule is broken.
 #[tokio::test]
-async fn a_stock_client_is_asked_and_told() {
+async fn a_stock_client_decides_the_budget_request_within_the_rules() {
     for approved in [true, false] {
         let server = server(100, 0).await;
         let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
@@ -163,7 +163,7 @@ async fn a_stock_client_is_asked_and_told() {
 
 /// The question is in the log, and so is what was used.
 #[tokio::test]
-async fn it_survives_a_kill() {
+async fn a_budget_request_survives_a_kill_of_the_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("script.json");
     std::fs::write(&file, script().to_string()).expect("written");
@@ -198,7 +198,7 @@ async fn it_survives_a_kill() {
 
 /// The question is older than the settings, and the answer counts all the same.
 #[tokio::test]
-async fn a_yes_goes_on_where_there_is_no_budget_any_more() {
+async fn an_approved_budget_counts_after_the_setting_was_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("script.json");
     std::fs::write(&file, script().to_string()).expect("written");
@@ -217,7 +217,7 @@ async fn a_yes_goes_on_where_there_is_no_budget_any_more() {
 }
 
 #[test]
-fn settings_that_would_undo_it_are_refused() {
+fn settings_that_would_disable_the_budget_request_are_refused() {
     let check = |text: &str| {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("c.toml"), text).expect("written");

@@ -59,7 +59,7 @@ fn a_bad_capture_gets_a_line_a_violation_and_exits_1() {
 }
 
 #[test]
-fn json_is_for_machines() {
+fn json_prints_the_violations_as_an_array() {
     let out = check_bytes(b"data: {}\n\n", &["--json"]);
     assert_eq!(out.status.code(), Some(1));
     let found: serde_json::Value = serde_json::from_slice(&out.stdout).expect("valid JSON");
@@ -71,7 +71,7 @@ fn json_is_for_machines() {
 }
 
 #[test]
-fn the_profile_decides() {
+fn the_option_profile_selects_the_rules() {
     let live = any("K2.good");
     assert_eq!(check(&["--profile", "adk-live", &live]).status.code(), Some(0));
     assert_eq!(check(&["--profile", "adk-sse", &live]).status.code(), Some(1));
@@ -81,13 +81,13 @@ fn the_profile_decides() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why_and_exits_2() {
+fn an_unreadable_file_is_reported_and_exits_2() {
     let cases: [(&str, Output, &str); 5] = [
         ("missing file", check(&["no/such/file.sse"]), "no/such/file.sse: no such file"),
         ("directory", check(&["."]), "is a directory"),
         ("binary", check_bytes(&[0x7f, b'E', b'L', b'F', 0, 1, 2, 0, 0xff, 0xfe, b'\n', 0, 0], &[]), "binary file"),
-        ("empty", check_bytes(b"", &[]), "no chunk in it"),
-        ("a web page", check_bytes(b"<html><body>502 Bad Gateway</body></html>\n", &[]), "no chunk in it"),
+        ("empty", check_bytes(b"", &[]), "has no chunks"),
+        ("a web page", check_bytes(b"<html><body>502 Bad Gateway</body></html>\n", &[]), "has no chunks"),
     ];
     for (name, out, message) in cases {
         let stderr = text(&out.stderr);
@@ -139,7 +139,7 @@ fn a_line_of_a_gigabyte_is_read_in_bounded_memory() {
 }
 
 #[test]
-fn standard_input_is_a_file_too() {
+fn check_reads_standard_input() {
     let mut child =
         holdpoint().args(["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary runs");
     child.stdin.take().expect("stdin").write_all(b"[DONE]\n{}\n").expect("it reads");

@@ -77,7 +77,7 @@ fn a_browsers_tool_by_its_schema() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn an_invalid_tool_is_reported_with_its_name_and_key() {
     for (text, parts) in [
         ("[tools.pay]\napproval = 'never'", &["tools.pay", "no such tool", "[[mcp]]"][..]),
         ("[tools.pay]\nexecution = 'server'", &["tools.pay", "`url`"]),
@@ -177,7 +177,7 @@ fn grants_are_allowed_unless_the_settings_say_otherwise() {
 }
 
 #[test]
-fn mcp_servers_are_read() {
+fn mcp_servers_of_the_settings_are_parsed_and_validated() {
     let text = r#"
 [[mcp]]
 name = "files"
@@ -441,7 +441,7 @@ fn pages(folder: &str) -> Vec<String> {
 
 /// What the documentation shows can be loaded, and does what it says.
 #[test]
-fn the_settings_in_the_documentation_are_right() {
+fn the_settings_in_the_documentation_are_valid() {
     let mut pages = [vec!["README.md".to_owned()], pages("docs"), pages("docs/guides")].concat();
     pages.sort();
     let with_settings: Vec<&String> = pages.iter().filter(|page| !guide(page).is_empty()).collect();
@@ -538,7 +538,7 @@ async fn only_secrets_are_masked_in_an_answer() {
 
 /// What people write first, and what they should have written.
 #[test]
-fn a_message_says_what_to_write() {
+fn an_error_in_the_settings_says_what_to_write_instead() {
     for (text, parts) in [
         ("[mcp.files]\ncommand = ['x']", &["[[mcp]]", "name"][..]),
         ("[model]\nfallback = 'anthropic:x'", &["fallback", "a list, such as [\"a\", \"b\"]"]),
@@ -556,7 +556,7 @@ fn a_message_says_what_to_write() {
 
 /// A field that can't be in the input would make every call ask, and nobody would know why.
 #[test]
-fn a_rule_is_about_fields_that_there_are() {
+fn a_rule_about_an_unknown_field_is_refused() {
     let with = |more: &str, rule: &str| {
         let schema = format!(
             "{{ type = 'object', properties = {{ amount = {{ type = 'number' }}, to = {{ type = 'object', properties = {{ iban = {{ type = 'string' }} }} }} }}{more} }}"
@@ -584,7 +584,7 @@ fn a_rule_is_about_fields_that_there_are() {
 
 /// What looks like a variable is either replaced or refused, never taken as it is written.
 #[test]
-fn a_variable_that_is_not_replaced_is_refused() {
+fn a_variable_reference_where_none_is_expanded_is_refused() {
     for (text, key, hint) in [
         ("data = '${NOPE}/x'", "data:", "HOLDPOINT_DATA"),
         ("[model]\nuse = 'openai:x'\nbase_url = 'https://${NOPE}/v1'", "model.base_url:", "HOLDPOINT_MODEL__BASE_URL"),

@@ -47,7 +47,7 @@ fn events(server: &Running) -> TcpStream {
 
 /// Connections that say nothing, more of them than there are descriptors, keep nobody waiting.
 #[test]
-fn silent_connections_give_way() {
+fn silent_connections_do_not_block_requests() {
     let server = start_with_descriptors(64, &["--ephemeral"]);
     let silent: Vec<TcpStream> = (0..200).map(|_| server.connect()).collect();
     // Half a header is as good as none.
@@ -138,7 +138,7 @@ fn one_subject_does_not_take_all_connections() {
 
 /// Whoever has used up a limit can get below it again: what ends or frees work is served, and nothing else.
 #[test]
-fn what_frees_work_is_served_at_the_limit_of_a_subject() {
+fn requests_that_free_work_are_served_at_the_limit_of_a_subject() {
     let digest: String = Sha256::digest("ann").iter().map(|byte| format!("{byte:02x}")).collect();
     let (server, _folder) = limited(&format!(
         "connections = 100\nconnections_per_subject = 2\n[[auth.keys]]\nkey_sha256 = \"{digest}\"\nsubject = \"ann\"\n"
@@ -188,7 +188,7 @@ fn what_frees_work_is_served_at_the_limit_of_a_subject() {
 
 /// Nor does a flood of other requests keep anybody from ending work.
 #[test]
-fn what_frees_work_has_a_rate_of_its_own() {
+fn requests_that_free_work_have_their_own_rate_limit() {
     let (server, _folder) = limited("requests_per_subject = 1");
     for (path, status) in [("/api/tools/ack", "422"), ("/api/chat/none/stop", "404"), ("/api/approvals/none", "422")] {
         // The one before counts too.
@@ -219,7 +219,7 @@ fn a_connection_too_many_is_refused() {
 }
 
 #[test]
-fn a_header_has_to_come_in_time() {
+fn a_slow_header_is_not_waited_for() {
     let (server, _folder) = limited("header_sec = 2");
     let begun = Instant::now();
     let mut slow = server.request(GET);
@@ -237,7 +237,7 @@ fn a_header_has_to_come_in_time() {
 }
 
 #[test]
-fn a_body_has_to_come_in_time() {
+fn a_slow_body_is_not_waited_for() {
     let (server, _folder) = limited("body_sec = 2");
     let post = |path: &str| {
         server.request(&format!(
@@ -267,7 +267,7 @@ fn a_body_has_to_come_in_time() {
 
 /// A client that does not read its stream loses it, and its place with it.
 #[test]
-fn a_client_has_to_read_in_time() {
+fn a_client_that_does_not_read_is_disconnected() {
     let (server, _folder) = limited("write_sec = 2\nstreams_per_subject = 1");
     let say = r#"{"messages":[{"role":"user","content":"long"}]}"#;
     let frame = {

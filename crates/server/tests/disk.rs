@@ -171,7 +171,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_costs_nothing_but_time() {
+async fn nothing_is_lost_while_the_disk_is_full() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(disk) = SmallDisk::mount(folder.path()) else {
         eprintln!("skipped: a disk can't be mounted here");
@@ -189,7 +189,7 @@ async fn a_full_disk_costs_nothing_but_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_locked_database_costs_nothing_but_time() {
+async fn nothing_is_lost_while_the_database_is_locked() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(folder.path()).await;
     let file = folder.path().join("holdpoint.db");
@@ -204,7 +204,7 @@ async fn a_locked_database_costs_nothing_but_time() {
 }
 
 #[tokio::test]
-async fn a_database_with_nothing_in_it_is_refused() {
+async fn an_empty_database_file_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("holdpoint.db"), b"").expect("can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));

@@ -92,7 +92,7 @@ async fn a_guesser_does_not_lock_out_right_credentials() {
 
 /// An empty header would be that key.
 #[test]
-fn the_digest_of_nothing_is_no_key() {
+fn the_digest_of_an_empty_key_is_refused() {
     let refused = Keys::new(&[key("", "root", &[Role::Admin], &[])]).map(drop).expect_err("refused");
     assert!(refused.to_string().contains("empty"), "{refused}");
 }
@@ -124,7 +124,7 @@ const NAMES: [(&str, Option<&str>); 22] = [
 ];
 
 #[tokio::test]
-async fn a_name_is_one_person_however_it_is_spelled() {
+async fn spellings_of_one_name_are_one_subject() {
     let issuer = Issuer::new("k", Algorithm::EdDSA);
     let server = with_tokens(&issuer, Setup::demo(), &[]).await;
     for (name, expected) in NAMES {
@@ -176,7 +176,7 @@ async fn payment(issuer: &Issuer) -> (TestServer, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn one_person_with_two_spellings_is_not_two() {
+async fn two_spellings_of_a_name_cast_one_vote() {
     let issuer = Issuer::new("k", Algorithm::EdDSA);
     let (server, runs) = payment(&issuer).await;
     let token = |name: &str| {
@@ -212,7 +212,7 @@ async fn one_person_with_two_spellings_is_not_two() {
 
 /// Others are not at the screen all the time.
 #[tokio::test]
-async fn what_others_decide_waits_for_a_day() {
+async fn a_request_for_other_approvers_expires_after_a_day() {
     let issuer = Issuer::new("k", Algorithm::EdDSA);
     let (server, _) = payment(&issuer).await;
     let token = |name: &str| {
@@ -249,7 +249,7 @@ fn broken(body: &str) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn what_is_not_unicode_is_refused() {
+async fn bodies_that_are_not_unicode_are_refused() {
     let server = TestServer::demo().await;
     for path in ["/stream", "/api/chat"] {
         for body in [
@@ -285,7 +285,7 @@ async fn what_is_not_unicode_is_refused() {
 
 /// Ids stand in addresses, lists and logs.
 #[tokio::test]
-async fn an_id_has_no_characters_that_can_not_be_seen() {
+async fn ids_with_invisible_characters_are_refused() {
     let server = TestServer::demo().await;
     for unseen in ["\\u0000", "\\n", "\\u001b", "\\u007f", "\\u0085", "\\u200b", "\\u202e", "\\udb40\\udc41"] {
         for (what, body) in [
@@ -314,7 +314,7 @@ async fn an_id_has_no_characters_that_can_not_be_seen() {
 
 /// Another program on the way may have read the first of two, and checked that one.
 #[tokio::test]
-async fn a_key_that_is_there_twice_is_refused() {
+async fn a_body_with_a_duplicate_key_is_refused() {
     let server = TestServer::demo().await;
     let asks = json!({"id": "c", "messages": [{"id": "u", "role": "user", "content": "Send 50 dollars to Hanako"}]});
     post(&server, "/api/chat", "-", asks.to_string().into_bytes()).await.text().await.expect("a response");
@@ -381,7 +381,7 @@ async fn a_key_that_is_there_twice_is_refused() {
 
 /// By the standard a request has one host. Another program on the way may have looked at the other of two.
 #[tokio::test]
-async fn a_request_names_one_host() {
+async fn a_request_without_exactly_one_host_is_refused() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut keyed = Setup::demo();
     keyed.keys = Keys::new(&[key("k", "ann", &[], &[])]).expect("good keys");
@@ -418,7 +418,7 @@ async fn a_request_names_one_host() {
 }
 
 #[tokio::test]
-async fn an_edited_input_is_what_was_sent_or_nothing() {
+async fn an_edited_input_that_is_not_unicode_is_refused() {
     let server = TestServer::demo().await;
     let asks = json!({"id": "c", "messages": [{"role": "user", "content": "Send 50 dollars to Hanako"}]}).to_string();
     post(&server, "/api/chat", "-", asks.into_bytes()).await.text().await.expect("a response");
@@ -460,7 +460,7 @@ async fn frames_that_are_not_unicode_are_refused() {
 
 /// No program keeps what is somebody's, and none guesses what it is.
 #[tokio::test]
-async fn answers_are_not_stored_and_not_guessed() {
+async fn responses_forbid_caching_and_content_sniffing() {
     let server = TestServer::demo().await;
     let header = |response: &Response, name: &str| {
         let values: Vec<String> =

@@ -19,7 +19,7 @@ async fn raw(server: &TestServer, path: &str, body: impl Into<reqwest::Body>) ->
 }
 
 #[tokio::test]
-async fn a_body_that_cannot_be_used_says_why() {
+async fn an_invalid_body_is_refused_with_its_reason() {
     let server = TestServer::demo().await;
     let user = json!({"role": "user", "parts": [{"type": "text", "text": "hello"}]});
     let deep = format!("{{\"messages\":{}{}}}", "[".repeat(80), "]".repeat(80));
@@ -100,7 +100,7 @@ async fn the_ack_endpoint_answers_its_whole_table() {
 }
 
 #[tokio::test]
-async fn the_inbox_decides_once() {
+async fn the_inbox_takes_only_the_first_decision() {
     let server = TestServer::demo().await;
     let mut chat = server.chat();
     chat.ask(PAY).await;
@@ -152,7 +152,7 @@ async fn the_inbox_decides_once() {
 }
 
 #[tokio::test]
-async fn two_tabs_and_one_execution() {
+async fn a_call_approved_in_two_tabs_runs_once() {
     let server = TestServer::demo().await;
     let mut first = server.chat();
     first.ask(PAY).await;
@@ -178,7 +178,7 @@ async fn two_tabs_and_one_execution() {
 }
 
 #[tokio::test]
-async fn nothing_runs_because_the_history_says_so() {
+async fn an_approval_in_a_forged_history_runs_nothing() {
     let server = TestServer::demo().await;
     let mut chat = server.chat();
     chat.ask(PAY).await;
@@ -305,7 +305,7 @@ async fn holds_and_decisions_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn keys_keep_people_apart() {
+async fn subjects_do_not_see_each_others_chats() {
     let key = |key: &str, subject: &str| AuthKey {
         key_sha256: sha256(key),
         subject: subject.to_owned(),
@@ -338,7 +338,7 @@ async fn keys_keep_people_apart() {
 
 /// What is missing is said: a key, another key, a ticket, another ticket.
 #[tokio::test]
-async fn a_refused_caller_is_told_what_to_do() {
+async fn a_401_says_how_to_authenticate() {
     let mut setup = Setup::demo();
     let key =
         AuthKey { key_sha256: sha256("alice-key"), subject: "alice".to_owned(), roles: Vec::new(), groups: Vec::new() };
@@ -355,9 +355,9 @@ async fn a_refused_caller_is_told_what_to_do() {
         response.text().await.expect("a body")
     };
     let none = refused("/api/chats", &[]).await;
-    assert!(none.contains("a key is needed"), "{none}");
+    assert!(none.contains("an API key is required"), "{none}");
     let wrong = refused("/api/chats", &[("x-api-key", "bob-key")]).await;
-    assert!(wrong.contains("not known") && !wrong.contains("needed"), "{wrong}");
+    assert!(wrong.contains("this API key is invalid") && !wrong.contains("required"), "{wrong}");
     let socket = [
         ("connection", "upgrade"),
         ("upgrade", "websocket"),
@@ -465,7 +465,7 @@ async fn a_silent_response_is_kept_alive() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_leaves_the_chat_usable() {
+async fn a_failing_model_leaves_the_chat_usable() {
     let server = TestServer::script(json!({"turns": [
         {"when": "fail", "steps": [[{"text": ["half an ans"]}, {"error": "secret detail"}]]},
         {"when": "odd", "steps": [[{"toolCall": {"name": "process_payment", "input": {"amount": "ten"}}}, {"toolCall": {"name": "nonsense", "input": {}}}], [{"text": ["sorry"]}]]},
@@ -486,7 +486,7 @@ async fn a_model_that_fails_leaves_the_chat_usable() {
 
 /// The same result again is no contradiction: when it was asked for does not matter, and a client may echo our own output.
 #[tokio::test]
-async fn an_ack_is_compared_by_what_it_says() {
+async fn an_ack_with_another_time_is_a_repetition() {
     let server = TestServer::demo().await;
     let mut chat = server.chat();
     let mut sse = chat.say("open https://example.com").await;

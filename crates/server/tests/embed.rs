@@ -45,5 +45,33 @@ async fn the_example_has_its_own_login_and_serves_no_foreign_page() {
     assert_eq!(foreign.send().await.expect("an answer").status(), 403);
     let decided = post(&decide, &json!({"approved": true})).send().await.expect("an answer");
     assert_eq!(decided.status(), 200);
-    server.runtime().shutdown(std::time::Duration::from_secs(5)).await;
+    server.shutdown(std::time::Duration::from_secs(5)).await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_open_streams_so_that_the_program_s_listener_stops() {
+    let data = tempfile::tempdir().expect("a folder");
+    let (app, server) = embed::app(data.path()).await.expect("it starts");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("an address"));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stop_server = async move {
+        stopped.await.expect("a signal");
+        server.shutdown(std::time::Duration::from_secs(5)).await;
+    };
+    let serving =
+        tokio::spawn(
+            async move { axum::serve(listener, app).with_graceful_shutdown(stop_server).await.expect("serves") },
+        );
+    let client = Client::builder().no_proxy().build().expect("a client");
+    let login = client.get(format!("{base}/login/ann")).send().await.expect("an answer");
+    let cookie = login.headers()[header::SET_COOKIE].to_str().expect("text").split(';').next().expect("a cookie");
+    let events = client.get(format!("{base}/agent/api/events")).header(header::COOKIE, cookie);
+    let events = events.send().await.expect("an answer");
+    assert_eq!(events.status(), 200);
+    stop.send(()).expect("it is served");
+    let patience = std::time::Duration::from_secs(30);
+    let body = tokio::time::timeout(patience, events.text()).await.expect("the stream ends");
+    assert!(body.expect("an orderly end").contains("ready"));
+    tokio::time::timeout(patience, serving).await.expect("the listener stops").expect("no panic");
 }

@@ -74,7 +74,7 @@ async fn me_says_when_the_login_ends() {
 }
 
 #[tokio::test]
-async fn a_turn_ends_with_an_error() {
+async fn a_response_ends_with_an_error_when_the_login_expires() {
     let server = start().await;
     let mut chat = server.chat();
     // It waits for the browser.
@@ -94,7 +94,7 @@ async fn a_turn_ends_with_an_error() {
 }
 
 #[tokio::test]
-async fn the_events_end() {
+async fn an_event_stream_ends_with_its_login() {
     let server = start().await;
     let response = reqwest::Client::builder().no_proxy().build().expect("a client");
     let response = response.get(server.url("/api/events")).send().await.expect("an answer");
@@ -105,7 +105,7 @@ async fn the_events_end() {
 }
 
 #[tokio::test]
-async fn a_live_connection_is_closed() {
+async fn a_live_connection_is_closed_when_the_login_expires() {
     let server = start().await;
     let mut socket = socket(&server, "/live", true).await.expect("it opens");
     let said = json!({"type": "message", "messages": [{"role": "user", "content": "open https://example.com"}]});

@@ -58,7 +58,7 @@ async fn get(server: &TestServer, path: &str, who: &str) -> reqwest::Response {
 }
 
 #[tokio::test]
-async fn a_file_is_read_by_whoever_may_read_the_chat() {
+async fn only_readers_of_the_chat_read_its_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = serve(folder.path()).await;
     let said = json!({"id": "c", "messages": [{"role": "user", "content": "draw"}]}).to_string();

@@ -65,7 +65,7 @@ impl Names {
 }
 
 /// Over SSE: says something, gives the same answers to all questions of each segment, until the turn is over.
-async fn over_sse(name: &str, said: &str, answers: &[bool]) -> TestServer {
+async fn random_turns_over_sse(name: &str, said: &str, answers: &[bool]) -> TestServer {
     let server = TestServer::demo().await;
     let mut chat = server.chat();
     chat.ask(said).await;
@@ -122,13 +122,13 @@ const PAY_TWO: &str = "Aliceに30ドル、Bobに40ドル送金してください
 
 #[tokio::test]
 async fn process_payment_approved() {
-    over_sse("process_payment-approved", PAY, &[true]).await;
+    random_turns_over_sse("process_payment-approved", PAY, &[true]).await;
     on_live("process_payment-approved", PAY, &[true]).await;
 }
 
 #[tokio::test]
 async fn process_payment_denied() {
-    over_sse("process_payment-denied", PAY, &[false]).await;
+    random_turns_over_sse("process_payment-denied", PAY, &[false]).await;
     on_live("process_payment-denied", PAY, &[false]).await;
 }
 
@@ -183,7 +183,7 @@ async fn get_location_approved() {
 
 #[tokio::test]
 async fn get_location_denied() {
-    over_sse("get_location-denied", "現在地を教えて", &[false]).await;
+    random_turns_over_sse("get_location-denied", "現在地を教えて", &[false]).await;
     on_live("get_location-denied", "現在地を教えて", &[false]).await;
 }
 
@@ -195,7 +195,7 @@ async fn multiple_payments() {
         ("deny-approve", [false, true]),
         ("deny-deny", [false, false]),
     ] {
-        over_sse(&format!("multiple-payments-{name}"), PAY_TWO, &answers).await;
+        random_turns_over_sse(&format!("multiple-payments-{name}"), PAY_TWO, &answers).await;
         on_live(&format!("multiple-payments-{name}"), PAY_TWO, &answers).await;
     }
 }
@@ -203,21 +203,21 @@ async fn multiple_payments() {
 #[tokio::test]
 async fn two_approvals_in_a_row() {
     let said = "find inactive users and deactivate them";
-    over_sse("database-in-a-row", said, &[true, true]).await;
+    random_turns_over_sse("database-in-a-row", said, &[true, true]).await;
     on_live("database-in-a-row", said, &[true, true]).await;
-    over_sse("database-in-a-row-denied", said, &[true, false]).await;
+    random_turns_over_sse("database-in-a-row-denied", said, &[true, false]).await;
     on_live("database-in-a-row-denied", said, &[true, false]).await;
 }
 
 #[tokio::test]
 async fn change_bgm() {
-    over_sse("change_bgm", "トラック1に変更して", &[]).await;
+    random_turns_over_sse("change_bgm", "トラック1に変更して", &[]).await;
     on_live("change_bgm", "トラック1に変更して", &[]).await;
 }
 
 #[tokio::test]
 async fn get_weather() {
-    over_sse("get_weather", "what's the weather in Tokyo", &[]).await;
+    random_turns_over_sse("get_weather", "what's the weather in Tokyo", &[]).await;
     on_live("get_weather", "what's the weather in Tokyo", &[]).await;
 }
 

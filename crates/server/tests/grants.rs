@@ -274,7 +274,7 @@ async fn a_revoked_grant_approves_nothing() {
 }
 
 #[tokio::test]
-async fn it_covers_the_same_input_unless_said_otherwise() {
+async fn a_grant_covers_only_the_same_input_by_default() {
     let scene = Scene::set().await;
     scene.granted("ann", "c", json!({"scope": "subject"})).await;
     let listed = scene.grants("ann").await;
@@ -287,7 +287,7 @@ async fn it_covers_the_same_input_unless_said_otherwise() {
 
 /// After an edit, it is the edited input that was approved.
 #[tokio::test]
-async fn after_an_edit_it_covers_the_edited_input() {
+async fn a_grant_made_with_an_edit_covers_the_edited_input() {
     let scene = Scene::set().await;
     assert!(!scene.runs_at_once("c", "pay 50").await);
     let edited = json!({"approved": true, "input": {"amount": 60, "to": "Hanako"}, "remember": {"scope": "subject"}});
@@ -320,7 +320,7 @@ async fn a_grant_for_a_number_of_uses_is_used_up() {
 
 /// Two calls of one step: the last use is for one of them, and the other one is asked about.
 #[tokio::test]
-async fn two_calls_of_a_step_use_it_twice() {
+async fn two_calls_of_a_step_are_two_uses_of_a_grant() {
     let scene = Scene::set().await;
     scene.granted("ann", "c", json!({"scope": "subject", "uses": 1})).await;
     let kinds = scene.say("d", "pay twice").await;
@@ -358,7 +358,7 @@ async fn the_grant_of_a_chat_is_for_that_chat_and_ends_with_it() {
 
 /// The chats of somebody else are not covered, whoever made it.
 #[tokio::test]
-async fn it_is_for_the_owner_of_the_chat() {
+async fn a_grant_covers_only_chats_of_its_owner() {
     let scene = Scene::with(|pay| pay.approvers(finance())).await;
     scene.granted("bob", "c", json!({"scope": "subject", "match": "tool"})).await;
     let body = json!({"id": "bobs", "messages": [{"role": "user", "parts": [{"type": "text", "text": "pay 50"}]}]});
@@ -367,7 +367,7 @@ async fn it_is_for_the_owner_of_the_chat() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_remembered_is_refused_and_the_question_stays_open() {
+async fn an_invalid_remember_is_refused_and_the_request_stays_open() {
     let scene = Scene::set().await;
     assert!(!scene.runs_at_once("c", "pay 50").await);
     let rule = |rule: Value| json!({"scope": "chat", "match": rule});
@@ -409,7 +409,7 @@ async fn what_cannot_be_remembered_is_refused_and_the_question_stays_open() {
 
 /// A grant is one person's decision, and never more than that person could decide alone.
 #[tokio::test]
-async fn nobody_grants_more_than_they_could_decide() {
+async fn a_grant_needs_the_right_to_decide_alone() {
     let yes = || json!({"approved": true, "remember": {"scope": "subject", "match": "tool"}});
     // With a quorum.
     let scene = Scene::with(|pay| pay.approvers(finance().quorum(2))).await;

@@ -4,7 +4,7 @@
 mod support;
 
 use axum::Router;
-use holdpoint_server::{AuthKey, Keys, Limits, Server};
+use holdpoint_server::{AuthKey, Keys, Server, ServerBuilder};
 use reqwest::{Method, header::HeaderMap};
 use sha2::{Digest, Sha256};
 
@@ -18,12 +18,12 @@ struct Mounted {
     server: Server,
 }
 
-async fn mount(has_key: bool, change: impl FnOnce(Server) -> Server) -> Mounted {
+async fn mount(has_key: bool, change: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Mounted {
     let hash: String = Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect();
     let key = AuthKey { key_sha256: hash, subject: "alice".to_owned(), roles: Vec::new(), groups: Vec::new() };
     let keys = if has_key { Keys::new(&[key]).expect("a hash") } else { Keys::default() };
     let runtime = holdpoint_demo::builder().start().await.expect("starts");
-    let server = change(Server::with(runtime, keys, Limits::default()));
+    let server = change(Server::builder(runtime).keys(keys)).build();
     let app = Router::new().nest("/agent", server.router());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let authority = format!("127.0.0.1:{}", listener.local_addr().expect("an address").port());
@@ -133,7 +133,7 @@ async fn only_pages_of_this_machine_use_a_server_without_keys() {
 
 /// What a form can send is refused, also where no origin is said.
 #[tokio::test]
-async fn no_form_changes_anything() {
+async fn requests_that_an_html_form_can_send_are_refused() {
     for has_key in [false, true] {
         let mounted = mount(has_key, |server| server).await;
         let refused = [
@@ -172,7 +172,7 @@ async fn no_form_changes_anything() {
 
 #[tokio::test]
 async fn with_keys_a_foreign_page_reads_nothing_and_changes_nothing() {
-    let mounted = mount(true, |server| server.allow_origins(["https://app.example"])).await;
+    let mounted = mount(true, |server| server.origins(["https://app.example"])).await;
     let own = format!("https://{}", mounted.authority);
     let pages = [
         ("https://app.example", true),
@@ -204,11 +204,11 @@ async fn with_keys_a_foreign_page_reads_nothing_and_changes_nothing() {
 async fn a_program_names_its_hosts_or_turns_the_guard_off() {
     let headers = [("host", "app.example:443"), ("origin", "https://app.example:443"), JSON];
     let evil = [("host", "app.example:443"), ("origin", "https://evil.example"), JSON];
-    let named = mount(false, |server| server.allow_hosts(["app.example"])).await;
+    let named = mount(false, |server| server.hosts(["app.example"])).await;
     assert_eq!(named.status(Method::POST, "/stream", &headers, BODY).await, 200);
     assert_eq!(named.status(Method::POST, "/stream", &evil, BODY).await, 403);
     assert_eq!(named.chats(), 0, "a refused request wakes nothing, and the other one is over");
-    let off = mount(false, Server::without_origin_guard).await;
+    let off = mount(false, ServerBuilder::without_origin_guard).await;
     assert_eq!(off.status(Method::POST, "/stream", &evil, BODY).await, 200);
     assert_eq!(off.socket("/live", &[("origin", "https://evil.example")]).await, 101);
 }

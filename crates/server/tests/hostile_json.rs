@@ -77,7 +77,7 @@ fn bodies(value: &str) -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn no_body_ends_the_process() {
+async fn no_hostile_body_crashes_the_server() {
     let mut server = Binary::start(&["--ephemeral"]);
     for (path, body) in bodies(&nested()) {
         let answered = server.try_post(path, body.clone()).await;
@@ -88,7 +88,7 @@ async fn no_body_ends_the_process() {
 }
 
 #[tokio::test]
-async fn no_frame_ends_the_process() {
+async fn no_hostile_frame_crashes_the_server() {
     let mut server = Binary::start(&["--ephemeral"]);
     let value = nested();
     let chats = bodies(&value).into_iter().filter(|(path, _)| *path == "/api/chat").map(|(_, body)| body);
@@ -120,7 +120,7 @@ async fn no_frame_ends_the_process() {
 
 /// Such keys are data like any other: they reach the log, the history and the tool's output as they are.
 #[tokio::test]
-async fn keys_of_a_library_are_plain_data() {
+async fn serde_json_s_private_keys_in_a_body_are_data() {
     let server = Binary::start(&["--ephemeral"]);
     let value = json!({ RAW: "[1]", "beside": {"$serde_json::private::Number": "1"} });
     let body = json!({"id": "c", "messages": [{"role": "user", "parts": [

@@ -78,7 +78,7 @@ async fn tokens_and_keys_work_side_by_side() {
     assert_eq!(get(&server, "/api/me", &issuer.sign(&token)).await, (200, ann));
     let carol = json!({"subject": "carol", "roles": ["user"], "groups": []});
     assert_eq!(get(&server, "/api/me", "key-of-carol").await, (200, carol));
-    assert_eq!(get(&server, "/api/me", "wrong").await.1["type"], "urn:holdpoint:problem:key-unknown");
+    assert_eq!(get(&server, "/api/me", "wrong").await.1["type"], "urn:holdpoint:problem:key-invalid");
     // A token alone closes the server to everybody else.
     let server = start(&issuer, Keys::default()).await;
     assert_eq!(server.get("/api/me").await.0, 401);

@@ -180,7 +180,7 @@ async fn open_chats_are_limited() {
 }
 
 #[tokio::test]
-async fn a_full_chat_says_so() {
+async fn a_full_chat_refuses_messages_with_413() {
     let mut setup = Setup::demo();
     setup.builder =
         setup.builder.limits(holdpoint_runtime::Limits { chat_bytes: 3000, ..holdpoint_runtime::Limits::default() });
@@ -193,7 +193,7 @@ async fn a_full_chat_says_so() {
 }
 
 #[tokio::test]
-async fn ids_that_can_not_be_kept_or_addressed_are_refused() {
+async fn ids_that_cannot_be_stored_or_addressed_are_refused() {
     let server = TestServer::demo().await;
     for (id, status) in [("x".repeat(256), 200), ("x".repeat(257), 422), (String::new(), 422), ("..".to_owned(), 422)] {
         let said = post(&server, "/stream", message(&id, "hello")).await;
@@ -209,7 +209,7 @@ async fn ids_that_can_not_be_kept_or_addressed_are_refused() {
 }
 
 #[tokio::test]
-async fn nobody_learns_by_a_resume_whose_chat_it_is() {
+async fn a_resume_does_not_reveal_the_owner_of_a_chat() {
     let key = |key: &str, subject: &str| AuthKey {
         key_sha256: Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect(),
         subject: subject.to_owned(),
@@ -271,7 +271,7 @@ async fn bytes_in_flight_are_limited() {
     }
     let refused = post(&server, "/stream", message("other", &large)).await;
     assert_eq!(refused.status, 503, "there is no room for another one");
-    assert!(refused.retry_after.is_some() && refused.text.contains("try again"), "{}", refused.text);
+    assert!(refused.retry_after.is_some() && refused.text.contains("overloaded"), "{}", refused.text);
     assert_eq!(post(&server, "/stream", message("small", "hello")).await.status, 200, "small ones always have room");
     drop(unsent);
     let begun = std::time::Instant::now();

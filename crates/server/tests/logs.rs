@@ -78,7 +78,7 @@ fn text_is_plain_when_redirected_and_one_line_an_event() {
 }
 
 #[test]
-fn nothing_is_written_where_nothing_is_wrong() {
+fn a_quiet_run_logs_nothing_and_bad_logging_settings_are_refused() {
     assert_eq!(play(&[]), "");
     let config = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(config.path(), "[logging]\nformat = \"xml\"").expect("written");

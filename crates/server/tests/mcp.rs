@@ -78,7 +78,7 @@ fn output(chat: &Chat<'_>, tool: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_question_of_an_mcp_server_is_a_hold() {
+async fn a_prompt_of_an_mcp_server_is_a_hold() {
     let fixture = fixture("fake_ask").await;
     let mut chat = fixture.server.chat();
     let mut sse = chat.say("go").await;
@@ -95,7 +95,7 @@ async fn a_question_of_an_mcp_server_is_a_hold() {
 }
 
 #[tokio::test]
-async fn a_question_without_an_answer_is_declined() {
+async fn an_unanswered_prompt_is_declined() {
     let fixture = fixture("fake_ask").await;
     let mut chat = fixture.server.chat();
     let mut sse = chat.say("go").await;
@@ -108,7 +108,7 @@ async fn a_question_without_an_answer_is_declined() {
 
 /// A tool that waits for a person does not hold up the server's end: it is told that nobody answers, and the turn finishes.
 #[tokio::test]
-async fn a_question_does_not_hold_up_the_end() {
+async fn an_open_prompt_does_not_delay_the_shutdown() {
     let fixture = fixture("fake_ask").await;
     let mut chat = fixture.server.chat();
     let mut sse = chat.say("go").await;
@@ -173,7 +173,7 @@ async fn a_servers_tool_has_the_approvers_of_the_settings() {
 
 /// A call that was approved after its tool went away has an end, and the turn goes on.
 #[tokio::test]
-async fn a_call_outlives_its_tool() {
+async fn a_call_approved_after_its_tool_went_away_ends() {
     let fixture = fixture("fake_wipe").await;
     let mut chat = fixture.server.chat();
     chat.ask("go").await;
@@ -249,7 +249,7 @@ async fn an_approved_call_waits_for_its_tool_to_be_listed() {
 }
 
 #[tokio::test]
-async fn an_approved_call_does_not_wait_for_ever() {
+async fn an_approved_call_waits_a_limited_time_for_its_tool() {
     let (call, told) = approved_after_restart(Duration::from_secs(1), "1000").await;
     let text = call["errorText"].as_str().expect("an error");
     assert!(text.contains("not run"), "{call}");
@@ -267,7 +267,7 @@ impl Drop for Running {
 
 /// A program that ignores the end of its input, behind a shell, ends with the binary: in order, at a second signal, and when it is killed.
 #[test]
-fn programs_end_with_the_binary() {
+fn mcp_programs_end_with_the_binary() {
     for signals in [["TERM"].as_slice(), &["TERM", "TERM"], &["KILL"]] {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join("log");

@@ -79,7 +79,7 @@ async fn whoami(server: &McpServer) -> String {
 }
 
 #[tokio::test]
-async fn a_login_is_kept_and_used() {
+async fn tokens_of_an_mcp_login_are_stored_and_sent() {
     let (_server, base) = serve(&[]);
     let folder = tempfile::tempdir().expect("a folder");
     let before = McpServer::start(settings(folder.path(), &base)).await.expect("is no error");
@@ -154,7 +154,7 @@ async fn a_call_after_the_tokens_were_revoked_was_not_made() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told() {
+async fn a_denied_mcp_login_exits_with_its_reason() {
     let (_server, base) = serve(&[("DENY", "1")]);
     let folder = tempfile::tempdir().expect("a folder");
     let (_, code, errors) = login(folder.path(), &base).await;
@@ -164,7 +164,7 @@ async fn a_refusal_is_told() {
 
 /// A callback that did not begin with us, as an attacker would send it, is refused.
 #[tokio::test]
-async fn a_callback_of_somebody_else_is_refused() {
+async fn a_callback_with_a_foreign_state_is_refused() {
     let (_server, base) = serve(&[]);
     let folder = tempfile::tempdir().expect("a folder");
     let login =

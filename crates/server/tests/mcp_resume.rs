@@ -174,7 +174,7 @@ async fn answers_before_the_restart_count() {
 
 /// The tool asks three times, with a restart at each.
 #[tokio::test]
-async fn every_round_survives() {
+async fn every_round_of_prompts_survives_a_restart() {
     let place = Place::new("new_again", "approval = 'never'", "");
     let mut binary = place.start();
     go(&binary);
@@ -220,7 +220,7 @@ async fn a_prompt_expires_across_a_restart() {
 
 /// A state that is too large is not saved: the call works, and a restart ends it as any other.
 #[tokio::test]
-async fn a_large_state_does_not_survive() {
+async fn a_call_state_over_the_limit_does_not_survive_a_restart() {
     let place = Place::new("new_large", "approval = 'never'", "");
     let binary = place.start();
     go(&binary);
@@ -256,7 +256,7 @@ async fn a_task_is_followed_after_a_restart() {
 
 /// A task that the server has forgotten has an end, which says that nobody knows.
 #[tokio::test]
-async fn a_forgotten_task_is_unknown() {
+async fn a_task_that_the_server_forgot_has_an_unknown_outcome() {
     let place = Place::new("new_task", "approval = 'never'", "");
     let binary = place.start();
     go(&binary);

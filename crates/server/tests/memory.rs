@@ -105,7 +105,7 @@ fn status_with_header(server: &TestServer, bytes: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_header_has_a_size() {
+async fn a_header_over_its_limit_is_refused() {
     let server = TestServer::demo().await;
     let said = tokio::task::spawn_blocking(move || {
         let said = [16 << 10, 30 << 10, 64 << 10].map(|bytes| status_with_header(&server, bytes));
@@ -122,7 +122,7 @@ async fn a_header_has_a_size() {
 
 /// The id of a request is repeated in every frame of its response.
 #[tokio::test]
-async fn the_id_of_a_request_has_a_length() {
+async fn a_request_id_over_its_limit_is_refused() {
     let server = TestServer::demo().await;
     let (mut socket, _) =
         tokio_tungstenite::connect_async(format!("ws://{}/api/chat/ws", server.address)).await.expect("connects");
@@ -147,7 +147,7 @@ async fn the_id_of_a_request_has_a_length() {
 
 /// An error says what is wrong, and does not repeat what was sent.
 #[tokio::test]
-async fn errors_are_short() {
+async fn errors_do_not_repeat_what_was_sent() {
     let server = TestServer::demo().await;
     let long = "x".repeat(1 << 20);
     let bodies = [

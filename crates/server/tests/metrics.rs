@@ -150,7 +150,7 @@ async fn refusals_and_open_streams_are_counted() {
 }
 
 #[tokio::test]
-async fn servers_do_not_mix_and_keys_are_looked_at() {
+async fn each_server_has_its_own_metrics_behind_its_keys() {
     let mut setup = Setup::demo();
     setup.keys = Keys::new(&[AuthKey {
         key_sha256: "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683".to_owned(),
@@ -202,7 +202,7 @@ fn read(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_the_documentation_names_exists_and_nothing_is_left_out() {
+async fn the_documented_metrics_are_exactly_those_that_exist() {
     let server = TestServer::demo().await;
     // Series with the name of a tool or a route begin with its first use.
     let mut chat = server.chat();

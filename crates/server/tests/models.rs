@@ -219,7 +219,7 @@ fn another_model_answers_if_the_first_one_cannot() {
 }
 
 #[test]
-fn no_key_gets_out_however_much_is_logged() {
+fn no_key_appears_in_output_at_any_log_level() {
     for (prefix, variable) in PROVIDERS {
         let body = format!(r#"{{"error":{{"message":"the key {KEY} is wrong","type":"authentication_error"}}}}"#);
         let (url, asked) = provider(answer("401 Unauthorized", "application/json", &body));
@@ -316,7 +316,7 @@ fn settings_that_the_model_does_not_take_are_refused() {
 
 /// A setting that does nothing is not what somebody wanted.
 #[test]
-fn settings_that_a_played_model_does_not_have_are_refused() {
+fn settings_of_real_models_are_refused_for_a_script() {
     for (name, value) in [
         ("fallback", "['ollama:m']"),
         ("base_url", "'http://127.0.0.1:9'"),

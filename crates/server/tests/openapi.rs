@@ -76,7 +76,7 @@ async fn no_path_takes_a_method_that_is_not_described() {
 }
 
 #[tokio::test]
-async fn the_page_is_ours_alone() {
+async fn the_docs_page_loads_nothing_from_elsewhere() {
     let server = TestServer::demo().await;
     let response = client().get(server.url("/docs")).send().await.expect("an answer");
     assert_eq!(response.status(), 200);

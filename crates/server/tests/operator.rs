@@ -134,7 +134,7 @@ fn what_is_exported_from_a_running_server_is_imported_as_it_was() {
 }
 
 #[test]
-fn a_change_of_what_is_stored_is_found() {
+fn verify_finds_changed_data() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Running::start(folder.path(), "a");
     server.say("talk", "hello");
@@ -174,7 +174,7 @@ fn a_change_of_what_is_stored_is_found() {
 
 /// Somebody who can write to the file can also cover their tracks. What was kept elsewhere shows it.
 #[test]
-fn what_was_kept_elsewhere_shows_what_was_removed_or_hashed_anew() {
+fn verify_against_saved_hashes_finds_removals_and_rehashing() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Running::start(folder.path(), "a");
     server.say("talk", "hello");
@@ -217,7 +217,7 @@ fn what_was_kept_elsewhere_shows_what_was_removed_or_hashed_anew() {
 }
 
 #[test]
-fn what_cannot_be_exported_or_imported_says_why() {
+fn a_failed_export_or_import_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, _, said) = run(folder.path(), &["export", "--all", "--data", "nowhere"]);
     assert!(code == Some(2) && said.contains("nowhere"), "{said}");
@@ -262,7 +262,7 @@ fn finding<'a>(findings: &'a Value, check: &str) -> &'a Value {
 }
 
 #[test]
-fn the_doctor_finds_nothing_wrong_with_nothing() {
+fn the_doctor_passes_on_default_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     // Never the default port: somebody may have a server there.
     std::fs::write(folder.path().join("ok.toml"), "listen = \"127.0.0.1:0\"").expect("written");
@@ -281,7 +281,7 @@ fn the_doctor_finds_nothing_wrong_with_nothing() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong() {
+fn the_doctor_reports_each_failure() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("typo.toml"), "lisen = 1").expect("written");
     let (code, all) = findings(folder.path(), &["--config", "typo.toml"]);
@@ -473,7 +473,7 @@ fn the_doctor_asks_the_model() {
 
 /// The printed entry is all that the settings need, and the printed key is let in.
 #[test]
-fn a_new_key_is_let_in_by_its_entry() {
+fn a_printed_key_works_with_its_printed_entry() {
     let folder = tempfile::tempdir().expect("a folder");
     let args = ["key", "new", "--subject", "carol", "--role", "user", "--role", "approver", "--group", "finance"];
     let (code, printed, notes) = run(folder.path(), &args);
@@ -490,7 +490,7 @@ fn a_new_key_is_let_in_by_its_entry() {
 }
 
 #[test]
-fn a_key_of_ones_own_is_hashed_and_never_shown() {
+fn key_hash_prints_the_digest_and_never_the_key() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = command(folder.path(), &["key", "hash"]).stdin(Stdio::piped()).spawn().expect("starts");
     let key = "correct-horse-battery-staple";
@@ -503,12 +503,12 @@ fn a_key_of_ones_own_is_hashed_and_never_shown() {
     assert!(!out.contains(key) && !notes.contains(key) && out.contains("subject = \"local\""), "{out}{notes}");
     let (code, _, error) = run(folder.path(), &["key", "new", "--role", "root"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("there is no role \"root\""), "{error}");
+    assert!(error.contains("unknown role \"root\""), "{error}");
 }
 
 /// Tokens alone are a login, so the server may be reached from elsewhere. Their keys are looked for.
 #[test]
-fn doctor_looks_for_the_keys_of_tokens() {
+fn the_doctor_checks_the_keys_of_tokens() {
     let folder = tempfile::tempdir().expect("a folder");
     let jwt = "listen = \"0.0.0.0:0\"\n[auth.jwt]\nissuer = \"https://login.example\"\naudience = \"holdpoint\"\n";
     for (source, state, text) in [

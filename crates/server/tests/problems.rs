@@ -54,7 +54,7 @@ async fn refuse_with(
 }
 
 #[tokio::test]
-async fn errors_are_problems() {
+async fn every_error_is_a_problem_of_its_kind() {
     let server = TestServer::demo().await;
     let large = vec![b' '; 5 * 1024 * 1024];
     for (method, path, body, status, kind) in [
@@ -66,8 +66,8 @@ async fn errors_are_problems() {
         (Method::POST, "/api/check?profile=none", Vec::new(), 422, "invalid"),
         (Method::POST, "/api/check", large, 413, "too-large"),
         (Method::PUT, "/api/chats", Vec::new(), 405, "method-not-allowed"),
-        (Method::GET, "/live", Vec::new(), 426, "upgrade-needed"),
-        (Method::GET, "/api/chat/ws", Vec::new(), 426, "upgrade-needed"),
+        (Method::GET, "/live", Vec::new(), 426, "upgrade-required"),
+        (Method::GET, "/api/chat/ws", Vec::new(), 426, "upgrade-required"),
     ] {
         let refusal = refuse(&server, method, path, body).await;
         assert_eq!(refusal.status, status, "{path}: {}", refusal.body);
@@ -80,7 +80,7 @@ async fn errors_are_problems() {
 }
 
 #[tokio::test]
-async fn the_chat_endpoints_say_one_sentence() {
+async fn errors_of_the_chat_endpoints_are_one_sentence() {
     let server = TestServer::demo().await;
     for (method, path, body, status) in [
         (Method::POST, "/stream", "{", 400),
@@ -120,7 +120,7 @@ async fn the_ack_and_the_inbox_add_their_own_fields() {
 }
 
 #[tokio::test]
-async fn the_field_at_fault_is_pointed_at() {
+async fn a_problem_points_at_the_invalid_field() {
     let server = TestServer::demo().await;
     let pointer = async |path: &str, body: Value| {
         refuse(&server, Method::POST, path, body.to_string()).await.problem()["pointer"].clone()
@@ -149,9 +149,9 @@ async fn refusals_of_extractors_and_limits_have_the_form_of_their_route() {
 
     let refusal = refuse(&server, Method::GET, "/api/chats", "").await;
     assert_eq!((refusal.status, refusal.header("www-authenticate")), (401, "Bearer"));
-    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-needed");
+    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-required");
     let refusal = refuse_with(&server, Method::GET, "/api/chats", "", Some("other")).await;
-    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-unknown");
+    assert_eq!(refusal.problem()["type"], "urn:holdpoint:problem:key-invalid");
 
     let refusal = refuse(&server, Method::POST, "/api/chat", "").await;
     assert_eq!((refusal.status, refusal.header("content-type")), (401, "text/plain; charset=utf-8"));

@@ -139,7 +139,7 @@ async fn inputs_at_the_limits_run() {
 
 /// A browser shows every integer of a call that nobody decides about, but nobody relies on it.
 #[tokio::test]
-async fn a_large_integer_is_no_matter_where_nobody_decides() {
+async fn a_large_integer_runs_in_a_call_that_needs_no_approval() {
     let (seen, input) = (Seen::default(), json!({"n": 9_007_199_254_740_993_u64}));
     let server = server(&calling("echo", &input), &seen).await;
     server.chat().ask("go").await;
@@ -209,7 +209,7 @@ async fn a_message_that_can_not_be_stored_is_refused() {
 /// For random inputs: the JSON that the tool gets is the JSON in the stream, in the inbox, in the holds, in the history and in the log;
 /// or nothing runs and everybody is told so.
 #[tokio::test]
-async fn what_is_shown_is_what_runs() {
+async fn a_call_runs_with_the_input_that_was_shown() {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -540,7 +540,7 @@ async fn running(server: &TestServer, chat: &str) {
 }
 
 #[tokio::test]
-async fn a_contradiction_gets_what_stands() {
+async fn a_contradicting_answer_gets_the_decision_in_force() {
     let server = TestServer::demo().await;
     let mut chat = server.chat();
     chat.ask(PAY).await;
@@ -575,7 +575,7 @@ async fn a_contradiction_gets_what_stands() {
 
 /// The old button of a superseded question: the answer brings what stands, in the message that the client shows.
 #[tokio::test]
-async fn an_answer_to_a_superseded_question_gets_what_stands() {
+async fn an_answer_to_a_superseded_request_gets_what_followed() {
     for profile in ["/stream", "/api/chat"] {
         let server = TestServer::demo().await;
         let post = async |body: Value| {
@@ -667,7 +667,7 @@ async fn a_result_for_a_delegate_call_is_ignored_on_live() {
 /// Frames of the original system's clients that are not known here. They come while a turn is open, and an `error` would
 /// end it at the client.
 #[tokio::test]
-async fn unknown_frames_are_told_once_and_are_no_abuse() {
+async fn unknown_frames_get_one_error_and_keep_the_connection() {
     let server = TestServer::demo().await;
     let mut live = Live::connect(&server, "").await;
     live.say(PAY).await;
@@ -698,7 +698,7 @@ async fn unknown_frames_are_told_once_and_are_no_abuse() {
 
 /// A message over a connection that has not seen the chat: its own turn, and nothing that nobody asked for.
 #[tokio::test]
-async fn a_message_on_a_new_connection_replays_nothing() {
+async fn a_message_on_a_new_connection_does_not_replay_earlier_turns() {
     let server = TestServer::demo().await;
     let mut first = Live::connect(&server, "?id=c").await;
     first.say(PAY).await;

@@ -10,7 +10,7 @@ use std::{
 use support::process::{fails, read_until, start};
 
 #[test]
-fn it_serves_and_goes_when_told() {
+fn the_binary_serves_and_stops_on_a_signal() {
     let server = start(&["--ephemeral"]);
     assert!(server.get("/ready").starts_with("HTTP/1.1 200"));
     assert!(server.get("/health").starts_with("HTTP/1.1 200"));
@@ -124,7 +124,7 @@ fn a_running_turn_is_let_finish() {
 }
 
 #[test]
-fn chats_are_kept_in_the_data_folder() {
+fn chats_survive_a_restart_in_the_data_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("deep/data");
     let data = data.to_str().expect("a path");
@@ -179,7 +179,7 @@ fn a_hold_outlives_the_server_being_killed() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn a_failed_start_says_why() {
     let server = start(&["--ephemeral"]);
     let text = fails(&["--listen", &server.address, "--ephemeral"]);
     assert!(text.contains("in use") && text.contains("--listen"), "{text}");

@@ -38,7 +38,7 @@ fn init_writes_settings_that_are_good_and_never_overwrites() {
 }
 
 #[test]
-fn config_check_says_everything_that_is_wrong() {
+fn config_check_lists_every_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |text: &str| {
         std::fs::write(folder.path().join("c.toml"), text).expect("written");
@@ -209,7 +209,7 @@ fn tools_come_from_an_openapi_description() {
 
 /// A tool that the model can't be offered is told before the start, in the log and in the status: every chat would fail for it.
 #[tokio::test]
-async fn tools_that_are_left_out_are_told() {
+async fn config_check_and_status_warn_of_tools_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let tools = (0..130).map(|at| {
         format!("[tools.t{at:03}]\ndescription = 'Does it.'\nurl = 'https://x.example/'\ninput_schema = {{}}\n")

@@ -39,7 +39,7 @@ fn rest(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn the_listener_closes_at_once_and_what_waits_is_ended_in_order() {
+fn a_signal_closes_the_listener_at_once_and_ends_waiting_responses() {
     let (mut server, _folder) = slow(4000);
     let mut running = say(&server, "slow");
     read_until(&mut running, "reasoning-end");

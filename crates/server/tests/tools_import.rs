@@ -86,7 +86,7 @@ fn parameters_of_the_path_get_names_that_a_url_takes() {
 }
 
 #[test]
-fn what_cannot_be_used_is_left_out_and_the_rest_is_written() {
+fn an_unusable_operation_is_left_out_and_the_rest_is_written() {
     let fields = json!({"type": "object", "properties": {
         "n": {"type": "number", "required": true, "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false},
         "p": {"type": "string", "pattern": "^(?<n>\\p{Nonsense}+)\\Z("},
@@ -166,7 +166,7 @@ fn every_operation_gets_the_credential_that_it_asks_for() {
 }
 
 #[test]
-fn an_operation_is_called_where_its_server_is() {
+fn an_operation_is_called_at_its_own_server() {
     let mut description = api(json!({
         "/a": {"get": {"operationId": "a"}},
         "/b": {"servers": [{"url": "https://b.example/"}], "get": {"operationId": "b"}, "post": {
@@ -194,7 +194,7 @@ fn an_operation_is_called_where_its_server_is() {
 }
 
 #[test]
-fn too_much_is_said_once_and_nothing_is_an_error() {
+fn too_many_operations_get_one_note_and_none_is_an_error() {
     let many = (0..1500).map(|at| (format!("/p{at}"), json!({"get": {"operationId": format!("op{at}")}})));
     let (code, tools, notes) = import(&api(many.collect()), &[]);
     assert_eq!((code, tools.as_object().map(serde_json::Map::len)), (Some(0), Some(1000)));
@@ -207,7 +207,7 @@ fn too_much_is_said_once_and_nothing_is_an_error() {
 
 /// What is in the query goes there, also where there is a body.
 #[test]
-fn the_query_and_the_body_stay_apart() {
+fn query_parameters_stay_out_of_the_body() {
     let fields = || body(json!({"type": "object", "properties": {"x": {"type": "string"}}}));
     let mut required = parameter("dry-run", "query");
     required["required"] = json!(true);
@@ -226,7 +226,7 @@ fn the_query_and_the_body_stay_apart() {
 
 /// Whoever writes a description must not choose which variables of the environment are sent to them.
 #[test]
-fn a_name_reaches_for_no_variable() {
+fn a_name_in_a_description_never_expands_a_variable() {
     let names = [
         ("cookie", "sid=${PAYMENTS_API_KEY}; session"),
         ("cookie", "a;b"),

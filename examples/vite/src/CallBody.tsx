@@ -30,7 +30,7 @@ export function CallBody({ status, approve, deny, retry }: Props) {
 
 type RequestProps = Pick<Props, "approve" | "deny"> & { request: CallStatus & { kind: "approval-requested" } };
 
-/** Until when it waits, and the buttons, for whoever can still decide it. */
+/** Until when it waits, and the buttons, while this user can still decide it. */
 function Request({ request, approve, deny }: RequestProps) {
   const { approvalId, mayDecide, hasVoted, expiresAt } = request;
   return (

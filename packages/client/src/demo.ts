@@ -61,7 +61,7 @@ export type OpenUrlRequest = {
   url: string;
   /** A title for the page. */
   title?: string;
-  /** Aborted when the call is over: whether the page loads is of no interest any more. */
+  /** Aborted when the call is over: whether the page loads no longer matters. */
   signal: AbortSignal;
 };
 

@@ -131,7 +131,7 @@ output?: unknown,
  */
 reason?: string, 
 /**
- * With `approved: true`: later calls to approve as well, without a question.
+ * With `approved: true`: later calls that are approved as well, without a request.
  */
 remember?: Remember, 
 /**
@@ -141,7 +141,7 @@ remember?: Remember,
 inputSha256?: string, };
 export type PendingApproval = { 
 /**
- * The question.
+ * The id of the request.
  */
 approvalId: ApprovalId, 
 /**
@@ -182,7 +182,7 @@ input: unknown,
  */
 inputSha256?: string, 
 /**
- * Why it is asked.
+ * Why the call needs approval.
  */
 reason: string | null, 
 /**
@@ -206,7 +206,7 @@ requestedBy: string,
  */
 votes?: Votes, 
 /**
- * Whether nobody decided for some time, so that those of the escalation may too.
+ * Whether the request was escalated: nobody decided in time, so the escalation's approvers may decide too.
  */
 isEscalated?: boolean, };
 export type HoldKind = "approval" | "frontend" | "prompt" | "none";
@@ -340,7 +340,7 @@ decision?: Decision,
  */
 editedInput?: unknown, 
 /**
- * What came of it.
+ * How the call ended.
  */
 outcome?: HoldOutcome, };
 export type SettledMetadata = { 
@@ -591,7 +591,7 @@ warnings: Array<string>,
  */
 mcp: Array<McpStatus>, 
 /**
- * The tools and their policies, those of MCP servers included.
+ * The tools and their policies, including the tools of MCP servers.
  */
 tools: Array<ToolStatus>, 
 /**
@@ -630,7 +630,7 @@ toolName: string,
  */
 step: AuditStep, 
 /**
- * Who did it, if it was a person. A chat that was deleted by nobody was removed because of its age.
+ * Who did it, if it was a person. If it is missing, the chat was removed because of its age.
  */
 by?: string, 
 /**
@@ -721,7 +721,7 @@ groups: Array<string>,
  * When the credential of this request is no longer accepted, in ISO 8601; left out if it does not expire.
  */
 expiresAt?: string, };
-export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:token-invalid" | "urn:holdpoint:problem:too-many-wrong-keys" | "urn:holdpoint:problem:role-required" | "urn:holdpoint:problem:unauthenticated" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:too-many-values" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:not-an-approver" | "urn:holdpoint:problem:decision-not-allowed" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:foreign-host" | "urn:holdpoint:problem:foreign-origin" | "urn:holdpoint:problem:form-content" | "urn:holdpoint:problem:too-slow" | "urn:holdpoint:problem:too-many-connections" | "urn:holdpoint:problem:too-many-requests" | "urn:holdpoint:problem:too-many-turns" | "urn:holdpoint:problem:too-many-open-chats" | "urn:holdpoint:problem:too-many-grants" | "urn:holdpoint:problem:too-many-chats" | "urn:holdpoint:problem:storage-full" | "urn:holdpoint:problem:chat-full" | "urn:holdpoint:problem:busy" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
+export type ProblemKind = "urn:holdpoint:problem:key-required" | "urn:holdpoint:problem:key-invalid" | "urn:holdpoint:problem:ticket-required" | "urn:holdpoint:problem:ticket-invalid" | "urn:holdpoint:problem:token-invalid" | "urn:holdpoint:problem:too-many-wrong-keys" | "urn:holdpoint:problem:role-required" | "urn:holdpoint:problem:unauthenticated" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-required" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:too-many-values" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts-decision" | "urn:holdpoint:problem:not-an-approver" | "urn:holdpoint:problem:decision-not-allowed" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:foreign-host" | "urn:holdpoint:problem:foreign-origin" | "urn:holdpoint:problem:unsupported-content-type" | "urn:holdpoint:problem:too-slow" | "urn:holdpoint:problem:too-many-connections" | "urn:holdpoint:problem:too-many-requests" | "urn:holdpoint:problem:too-many-turns" | "urn:holdpoint:problem:too-many-open-chats" | "urn:holdpoint:problem:too-many-grants" | "urn:holdpoint:problem:too-many-chats" | "urn:holdpoint:problem:storage-full" | "urn:holdpoint:problem:chat-full" | "urn:holdpoint:problem:busy" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
 export type Problem = { 
 /**
  * What kind it is.

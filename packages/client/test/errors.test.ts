@@ -33,15 +33,15 @@ const html = { "content-type": "text/html; charset=utf-8" };
 describe("HoldpointError", () => {
   it("has the code of the server's problem report", async () => {
     expect(await failure(createHoldpoint({ baseUrl: server.url }).tools())).toMatchObject({
-      code: "key-needed",
+      code: "key-required",
       status: 401,
       isRetryable: false,
     });
     expect(await failure(createHoldpoint({ baseUrl: server.url, apiKey: "wrong" }).tools())).toMatchObject({
-      code: "key-unknown",
+      code: "key-invalid",
     });
     const settled = await createHoldpoint({ baseUrl: server.url }).approvals.decide("a", { approved: true });
-    expect(settled).toMatchObject({ state: "refused", error: { code: "key-needed", status: 401 } });
+    expect(settled).toMatchObject({ state: "refused", error: { code: "key-required", status: 401 } });
   });
 
   it("says that a role is needed", async () => {

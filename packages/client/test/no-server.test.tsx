@@ -72,7 +72,10 @@ it("the README's first example says so to its user", async () => {
   const file = here(`./readme-example-${crypto.randomUUID()}.tsx`);
   writeFileSync(
     file,
-    code.replace('"holdpoint/react"', '"../src/react/index.js"').replace('"holdpoint"', '"../src/index.js"'),
+    code
+      .replace('"holdpoint/react"', '"../src/react/index.js"')
+      .replace('"holdpoint/demo"', '"../src/demo.js"')
+      .replace('"holdpoint"', '"../src/index.js"'),
   );
   cleanups.push(() => rmSync(file, { force: true }));
   const { Chat } = (await import(/* @vite-ignore */ file)) as { Chat: FunctionComponent<{ id: string }> };

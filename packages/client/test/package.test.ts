@@ -117,7 +117,7 @@ it.concurrent.each(
      export function useApp(): ChatHold | undefined {
        const chat = useHoldpoint<Message>({ client, id: "c", handlers: { beep: ({ loud }) => String(loud) } });
        const inbox = useApprovals({ apiKey: async () => "key" });
-       if (chat.error instanceof HoldpointError && chat.error.code === "key-needed") void inbox.error?.status;
+       if (chat.error instanceof HoldpointError && chat.error.code === "key-required") void inbox.error?.status;
        for (const part of chat.messages.flatMap(({ parts }) => parts))
          if (part.type === "tool-beep") void [callStatus(part).label, chat.callStatus(part.toolCallId).text];
        return chat.pendingApprovals[0];

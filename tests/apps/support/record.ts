@@ -70,7 +70,7 @@ export class ChatRecord {
         calls.set(fact.call, { tool: fact.name, decisions: [], starts: 0, outcomes: [], output: undefined });
       const call = "call" in fact ? calls.get(fact.call) : undefined;
       if (call === undefined) continue;
-      if (fact.fact === "decided") call.decisions.push(fact.approved ? "approved" : "denied");
+      if (fact.fact === "decided") call.decisions.push(fact.verdict === "deny" ? "denied" : "approved");
       if (fact.fact === "started") call.starts += 1;
       if (fact.fact === "settled") {
         call.outcomes.push(fact.cause);
@@ -107,6 +107,6 @@ interface StoredMessage {
 /** The facts of the log that are about calls. There are more. */
 type Fact =
   | { fact: "called"; call: string; name: string }
-  | { fact: "decided"; call: string; approved: boolean }
+  | { fact: "decided"; call: string; verdict: "deny" | { approve: { input?: unknown } } }
   | { fact: "started"; call: string }
   | { fact: "settled"; call: string; cause: string; outcome?: { output?: unknown } };

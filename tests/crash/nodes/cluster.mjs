@@ -65,8 +65,10 @@ export class Cluster {
     await this.ready();
   }
 
-  restart(node) {
-    return node.start(this.#script);
+  /** A node does not start without its database: another fault may have taken that away. */
+  async restart(node) {
+    await this.#database.back();
+    await node.start(this.#script);
   }
 
   /** Waits until these nodes say that they are ready. */

@@ -13,6 +13,9 @@ export class Database {
   #primary;
   #standby;
   #lost;
+  /** Ends when there is a primary that takes connections. */
+  #back = Promise.resolve();
+  #isBack = () => {};
 
   static async start({ hasStandby }) {
     const database = new Database();
@@ -44,30 +47,48 @@ export class Database {
     return new Wires(wires, this.#primary.url(wires.map(({ port }) => port).join(",127.0.0.1:")));
   }
 
+  /** Waits until no fault has taken the primary away. */
+  back() {
+    return this.#back;
+  }
+
+  #leaves() {
+    this.#back = new Promise((resolve) => {
+      this.#isBack = resolve;
+    });
+  }
+
   async restart(mode) {
+    this.#leaves();
     await this.#primary.restart(mode);
+    this.#isBack();
     if (this.#standby) await this.#replicated();
   }
 
   /** The primary is stopped as a crash would. */
   halt() {
+    this.#leaves();
     return this.#primary.halt();
   }
 
   async resume() {
     await this.#primary.resume();
+    this.#isBack();
     if (this.#standby) await this.#replicated();
   }
 
   /** The primary is lost for ever, in one of the `LOSSES`. */
   lose(how) {
-    return how === "refuses" ? this.halt() : this.#primary.hang();
+    if (how === "refuses") return this.halt();
+    this.#leaves();
+    return this.#primary.hang();
   }
 
   /** After `lose`: the standby takes its place. */
   async failOver() {
     await this.#standby.promote();
     [this.#lost, this.#primary, this.#standby] = [this.#primary, this.#standby, undefined];
+    this.#isBack();
   }
 
   /** After `failOver`: a new standby is at the address of the lost primary. */

@@ -50,9 +50,13 @@ export async function round({ server: cluster, ledger, journal, random, counts, 
   counts.moments[kind] = (counts.moments[kind] ?? 0) + 1;
   for (const { kind } of planned) counts.faults[kind] = (counts.faults[kind] ?? 0) + 1;
   counts.kills += planned.length;
-  await inject(cluster, planned, random);
-  await Promise.race([all, pause(AFTER_MS)]);
-  end.abort();
+  try {
+    await inject(cluster, planned, random);
+    await Promise.race([all, pause(AFTER_MS)]);
+  } finally {
+    // Chats that are played on would keep a run that has failed from its end.
+    end.abort();
+  }
   await all;
 }
 

@@ -68,7 +68,7 @@ pub(super) enum Command {
 pub(super) const HELP: &str =
     "kill N, start N, pause N, resume N (SIGKILL, a new process, SIGSTOP, SIGCONT), status, quit";
 
-/// Reads a line; an empty one is no command.
+/// Reads a line; an empty one is not a command.
 pub(super) fn parse(line: &str, nodes: usize) -> std::result::Result<Option<Command>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let node = |name: &str, make: fn(usize) -> Command| match words.get(1).and_then(|word| word.parse().ok()) {

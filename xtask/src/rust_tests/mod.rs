@@ -75,7 +75,7 @@ pub(crate) fn run(root: &Path) -> Result {
 /// Those that run beside each other, and those that run alone.
 fn in_order(binaries: Vec<Binary>, places: &[(&str, Place)]) -> Result<(Vec<Binary>, Vec<Binary>)> {
     if let Some((name, _)) = places.iter().find(|(name, _)| !binaries.iter().any(|binary| binary.name == *name)) {
-        return Err(Failure::new(format!("there is no test binary `{name}` any more: see PLACES in {}", file!())));
+        return Err(Failure::new(format!("the test binary `{name}` no longer exists: see PLACES in {}", file!())));
     }
     let place = |binary: &Binary| places.iter().find(|(name, _)| binary.name == *name).map(|(_, place)| *place);
     let (alone, mut together): (Vec<_>, Vec<_>) =

@@ -16,7 +16,7 @@ export function AlertsWatcher() {
 
 /** The server's clock is known to the second. */
 const CLOCK_MS = 2_000;
-/** More than anybody is told of. */
+/** More requests than anybody gets alerts for. */
 const REMEMBERED = 1_000;
 
 function Watcher() {

@@ -58,7 +58,7 @@ export function BulkDialog({ kind, entries, toolNamed, isOpen, decide, onOpen, o
     // Until it is counted, nothing of it was in view.
     return kind === "approve" && unseenOf[entry.approvalId] !== 0 ? "unread" : undefined;
   };
-  /** What was sent: what comes of it is no reason to leave it out. */
+  /** What was sent. It stays, whatever comes of it. */
   const [sent, setSent] = useState<readonly PendingApproval[]>();
   const meant = sent ?? entries.filter((entry) => leftOut(entry) === undefined);
   const verb = kind === "approve" ? "Approve" : "Deny";

@@ -13,7 +13,7 @@ interface Props {
   onBack: () => void;
 }
 
-/** The second step of an approval after which nothing of a tool is asked about any more. */
+/** The second step of an approval after which a tool no longer needs approval. */
 export function ConfirmGrant({ choice, owner, subject, onSend, onBack }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   // Not a button: the key that led here must not confirm it.

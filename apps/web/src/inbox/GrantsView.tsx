@@ -34,7 +34,7 @@ export function GrantsView() {
     return (
       <div className="empty">
         <ShieldCheck size={26} aria-hidden="true" />
-        <h2>Nothing runs without a question</h2>
+        <h2>No standing approvals</h2>
         <p>An approval that you let the server remember appears here.</p>
       </div>
     );

@@ -53,7 +53,7 @@ export function HoldPage({ approvalId }: { approvalId: string }) {
       <div className="empty hold__note" role="status">
         <SearchX size={28} aria-hidden="true" />
         <h2>There is no such request</h2>
-        <p>The link is wrong, or somebody else decides this. Ask whoever sent it to you.</p>
+        <p>The link is wrong, or the request has other approvers. Ask the person who sent it to you.</p>
         {toInbox}
       </div>
     );

@@ -82,7 +82,7 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
       {state.kind === "gone" && (
         <p className="tool-card__note">
           {!state.isForeign
-            ? "The server has no record of it any more: its chat was deleted."
+            ? "The server no longer has a record of it: its chat was deleted."
             : progress?.state === "in-force"
               ? "Your decision is in force."
               : "It was decided by somebody else, or has ended."}

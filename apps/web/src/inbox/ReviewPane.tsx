@@ -86,7 +86,7 @@ export function ReviewPane(props: Props) {
     ...{ frame, title, subject, input: entry.input, schema, progress },
     isOpen: isAsking,
     warning: choice && <GrantNote choice={choice} owner={entry.requestedBy} />,
-    // What is being written stays, also when it can't be sent any more, and nothing is allowed.
+    // What is being written stays, even when it can no longer be sent and nothing is allowed.
     decide: send,
   });
   const [isDenying, setIsDenying] = useState(false);
@@ -150,7 +150,7 @@ export function ReviewPane(props: Props) {
       <footer className="pane__foot">
         {!isOpen && isBusy && (
           <p className="tool-card__error" role="alert">
-            This request was decided elsewhere, or has ended. What you write here can't be sent any more.
+            This request was decided elsewhere, or has ended. What you write here can no longer be sent.
           </p>
         )}
         <DecisionTrouble state={state} progress={progress} />
@@ -199,7 +199,7 @@ export function ReviewPane(props: Props) {
             onGone={() => frame.current?.focus()}
           />
         )}
-        {isAsking && !mayDecide && <p className="tool-card__note">Others decide this. You can only look at it.</p>}
+        {isAsking && !mayDecide && <p className="tool-card__note">You can view this request, but not decide it.</p>}
         {isOpen && !isAsking && (
           <p className="tool-card__note" role="status">
             <b>Your decision is in force.</b>
@@ -213,7 +213,7 @@ export function ReviewPane(props: Props) {
                 <p>
                   <b>This request has ended.</b>{" "}
                   {isMissing &&
-                    "The server has no record of it for you any more: its chat was deleted, or others decide it."}
+                    "The server no longer has a record of it for you: its chat was deleted, or it has other approvers."}
                 </p>
               ) : (
                 <Receipt record={record} tool={tool} title={title} progress={progress} />
@@ -228,7 +228,7 @@ export function ReviewPane(props: Props) {
   );
 }
 
-/** What has become of a request that is not open any more. */
+/** What has become of a request that is no longer open. */
 function endedStatus(record: ApprovalRecord | undefined, tool: ToolSpec | undefined): CardLabel {
   return record === undefined ? { label: "Ended", tone: "quiet" } : cardLabel(recordedState(record, tool));
 }

@@ -67,7 +67,7 @@ export function ChunkList({ entries, start, flagged }: Props) {
   const focusRow = (at: number): boolean => {
     const row = scroller.current?.querySelector<HTMLElement>(`[data-index="${at}"] .chunk__line`);
     row?.focus({ preventScroll: true });
-    // The virtualizer's own `scrollToIndex` goes on scrolling for a while, against whoever scrolls elsewhere meanwhile.
+    // The virtualizer's own `scrollToIndex` goes on scrolling for a while, against a user who scrolls elsewhere meanwhile.
     row?.scrollIntoView({ block: "nearest" });
     return row != null;
   };

@@ -4,7 +4,7 @@ import { type Content, contentOf, type Entry, entryOf, type Recording, type Segm
 
 /*
  * Recordings in sessionStorage, so that they survive a reload and are gone with the tab. It holds about five million
- * characters. The oldest entries are dropped first: those of the chats that were stored longest ago, then those of the
+ * characters. The oldest entries are dropped first, from the chats that were stored longest ago, then from the
  * chat itself.
  */
 

@@ -12,7 +12,7 @@ export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): t
   return async (input, init) => {
     const { method, path, sent } = describe(input, init);
     const isStream = STREAMS.test(path);
-    // Reads of the server's record are no part of the conversation, except for a resume that finds something.
+    // Reads of the server's record are not part of the conversation, except for a resume that finds something.
     const startedSegment = isStream && method !== "GET" ? recorder.begin(mode, `${method} ${path}`) : undefined;
     if (method !== "GET") recorder.request(sent, startedSegment);
     if (!isStream) return inner(input, init);

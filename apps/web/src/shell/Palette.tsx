@@ -83,7 +83,7 @@ function Commands({ onClose }: { onClose: () => void }) {
       />
       <div className="palette__list" role="listbox" id={`${id}-list`} aria-label="Commands" ref={list}>
         {groups.map(({ title, commands }) => (
-          // biome-ignore lint/a11y/useSemanticElements: a group of options is no fieldset
+          // biome-ignore lint/a11y/useSemanticElements: a group of options is not a fieldset
           <div key={title} role="group" aria-label={title}>
             <p className="menu__label" aria-hidden="true">
               {title}

@@ -41,7 +41,7 @@ function Refused() {
       <Lock size={26} aria-hidden="true" />
       <h2>The status is for admins</h2>
       <p>
-        Your key does not have the role <code>admin</code>. Whoever runs the server can add it.
+        Your key does not have the role <code>admin</code>. The operator of the server can add it.
       </p>
     </div>
   );

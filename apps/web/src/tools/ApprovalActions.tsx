@@ -51,7 +51,7 @@ interface Props {
   /** What the button that approves says. */
   approveLabel?: string;
   keys?: Ref<ApprovalKeys>;
-  /** The request has ended while somebody writes a reason: nothing decides it any more. */
+  /** The request has ended while somebody writes a reason: it can no longer be decided. */
   isEnded?: boolean;
   /** Why nothing can be approved as it is: what is to be remembered does not fit. A denial needs none of it. */
   obstacle?: string | undefined;

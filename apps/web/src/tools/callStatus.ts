@@ -4,7 +4,7 @@ import { isObject } from "../prompt/isObject";
 
 export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
 
-/** The state of a call in the console: what the package says, or that there is no record of it. */
+/** The state of a call in the console: what the package says, or that it has no record. */
 export type CardState =
   | CallStatus
   /** The server no longer has a record of it, or none that this user may see: `isForeign`. */

@@ -8,7 +8,7 @@ use holdpoint_runtime::{
     Runtime,
     log::{Log, MemoryLog, SqliteLog},
 };
-use holdpoint_server::{ConnectionLimits, Keys, Limits, Server};
+use holdpoint_server::{ConnectionLimits, Limits, Server};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -57,7 +57,7 @@ async fn wait(folder: &Path) {
         requests_per_address: usize::MAX,
         ..Limits::default()
     };
-    let server = Server::with(runtime, Keys::default(), limits);
+    let server = Server::builder(runtime).limits(limits).build();
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     println!("{}", listener.local_addr().expect("an address").port());
     let connections = ConnectionLimits { connections: 15_000, ..ConnectionLimits::default() };
@@ -68,5 +68,5 @@ async fn ours(log: Arc<dyn Log>) -> Router {
     let runtime =
         Runtime::builder(Arc::new(Talks(DELTAS))).tools(demo_tools()).log(log).start().await.expect("an empty log");
     let limits = Limits { requests_per_subject: usize::MAX, ..Limits::default() };
-    Server::with(runtime, Keys::default(), limits).router()
+    Server::builder(runtime).limits(limits).build().router()
 }

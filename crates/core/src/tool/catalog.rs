@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use holdpoint_protocol::holds::DecisionKind;
-
-use super::{ApprovalPolicy, Decisions, Instructions, ToolSpec};
-use crate::{identity::Identity, subject::Subject};
+use super::{ApprovalPolicy, Instructions, ToolSpec};
 
 /// The descriptions of the tools of a server, by name. Of two with the same name, the last one counts.
 #[derive(Debug, Clone, Default)]
@@ -23,23 +20,6 @@ pub struct ToolCatalog {
 }
 
 impl ToolCatalog {
-    /// What a person may decide about a call of this tool, besides yes and no. If the tool is not there, nothing: nobody
-    /// could say whether another input fits.
-    pub fn decisions(&self, name: &str) -> Decisions {
-        self.get(name).map_or(Decisions::PLAIN, |spec| spec.decisions)
-    }
-
-    /// What an identity that may decide may do about a call of this tool in a chat of `owner`, which takes this many
-    /// people.
-    pub fn allowed(&self, name: &str, quorum: u32, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
-        let mut kinds = self.decisions(name).within(quorum).kinds();
-        let is_alone = |spec: &&Arc<ToolSpec>| spec.allows_grants() && spec.approvers.let_decide(by, owner, false);
-        if quorum == 1 && self.get(name).filter(is_alone).is_some() {
-            kinds.push(DecisionKind::Remember);
-        }
-        kinds
-    }
-
     /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,
     /// instead of failing at once.
     #[must_use]

@@ -6,7 +6,7 @@ use holdpoint_protocol::{
     holds::DecisionKind,
     response::{Execution, Returns, Wait},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ApprovalPolicy, ApprovalTimeout, Headline, InputSchema};
 use crate::approvers::Approvers;
@@ -135,7 +135,7 @@ impl ToolSpec {
 }
 
 /// What a person may decide about a call, besides approving and denying it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
     /// Approve another input.
     pub edit: bool,

@@ -115,7 +115,7 @@ fn take_decision(
         Some(Ok(terms)) => Some(Arc::new(terms)),
         Some(Err(refused)) => return Answered::NotRemembered(refused),
     };
-    let quorum = request.approvers.quorum;
+    let quorum = request.terms.approvers.quorum;
     let votes = u32::try_from(request.votes.len()).unwrap_or(u32::MAX).saturating_add(1);
     let is_vote = verdict.is_approval() && votes < quorum;
     if verdict.is_approval() && request.votes.contains(by.subject()) {
@@ -172,25 +172,27 @@ fn admit_decision(call: &Call, request: &ApprovalRequest, verdict: &Verdict, env
     if matches!(kind, DecisionKind::Approve | DecisionKind::Deny) {
         return Ok(());
     }
-    if request.approvers.quorum > 1 {
-        // Earlier votes would count for an input that nobody saw.
+    // With a quorum nobody may: earlier votes would count for an input that nobody saw.
+    if !request.terms.decisions.allow(kind) {
         return Err(Answered::NotAllowed(kind));
     }
-    // Without its tool, nobody can say whether an input fits.
-    let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
-    let Some(spec) = tool.filter(|spec| spec.decisions.allow(kind)) else {
-        return Err(Answered::NotAllowed(kind));
-    };
     match verdict {
         Verdict::Approve { input: Some(input) } => {
             admit_input(input).map_err(Answered::InvalidInput)?;
             admit_integers(input).map_err(Answered::InvalidInput)?;
-            let unfit = |text| Answered::UnfitInput { text, pointer: spec.input.problem_at(input) };
-            spec.input.check(input).map_err(unfit)
+            let asked = InputSchema::new(request.terms.schema.clone());
+            check_edited(&asked.map_err(|_| Answered::NotAllowed(kind))?, input)?;
+            // The tool may have changed since. It is not given what it can't take.
+            let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
+            tool.map_or(Ok(()), |tool| check_edited(&tool.input, input))
         }
         Verdict::Answer { output } => admit_sized(output).map_err(Answered::InvalidValue),
         Verdict::Approve { input: None } | Verdict::Deny => Ok(()),
     }
+}
+
+fn check_edited(schema: &InputSchema, input: &Value) -> Result<(), Answered> {
+    schema.check(input).map_err(|text| Answered::UnfitInput { text, pointer: schema.problem_at(input) })
 }
 
 /// A browser's result, by ack or frame.

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     fact::{CallOrder, Caller, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     grants::UsableGrant,
+    request_terms::RequestTerms,
     tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
     value::admit_sized,
 };
@@ -127,10 +128,10 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         draft.push(Fact::Used { call: id.clone(), grant, by: maker, at: env.now });
         return start(draft, id, env);
     }
-    let approvers = Arc::clone(&tool.approvers);
+    let terms = RequestTerms::of(tool, reason).into();
     let expires = tool.expires_after().map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
-    draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires, approvers });
+    draft.push(Fact::Asked { call: id.clone(), approval, at: env.now, expires, terms });
 }
 
 /// Starts a call. A started call is never started a second time, except by recovery if it is idempotent.

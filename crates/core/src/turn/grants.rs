@@ -52,12 +52,15 @@ pub(super) fn terms(
         Verdict::Deny | Verdict::Answer { .. } => return Err(RememberError::NotAllowed),
     };
     let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
-    let Some(spec) = tool.filter(|_| request.approvers.quorum == 1) else {
+    let (Some(spec), Some(relied_on)) = (tool, request.terms.remember) else {
         return Err(RememberError::NotAllowed);
     };
     let terms = GrantTerms::new(remember, spec, input, env.now)?;
-    // Later calls are asked about by the policy of today, and those of its escalation could not decide at once.
-    if !spec.approvers.let_decide(by, owner, false) {
+    if terms.tool != relied_on {
+        return Err(RememberError::Changed);
+    }
+    // Those of its escalation could not decide at once about later calls.
+    if !request.terms.approvers.let_decide(by, owner, false) {
         return Err(RememberError::NotAlone);
     }
     match env.full_of_grants {

@@ -9,10 +9,10 @@ use holdpoint_protocol::{
 
 use super::Call;
 use crate::{
-    approvers::Approvers,
     clock::Timestamp,
     grants::{GrantTerms, JsonDigest},
     identity::Identity,
+    request_terms::RequestTerms,
     subject::Subject,
 };
 
@@ -21,14 +21,12 @@ use crate::{
 pub struct ApprovalRequest {
     /// Its id.
     pub approval: ApprovalId,
-    /// Why it is made.
-    pub reason: String,
     /// When it was made.
     pub asked_at: Timestamp,
     /// When it expires.
     pub expires: Option<Timestamp>,
-    /// Who may decide.
-    pub approvers: Arc<Approvers>,
+    /// What is asked, of whom, and what may be decided.
+    pub terms: Arc<RequestTerms>,
     /// Whether those of the escalation may decide too.
     pub is_escalated: bool,
     /// Those who have approved, while others have to as well.
@@ -40,7 +38,7 @@ pub struct ApprovalRequest {
 impl ApprovalRequest {
     /// Whether somebody may decide, in a chat of this owner.
     pub fn lets_decide(&self, by: &Identity, owner: &Subject) -> bool {
-        self.approvers.let_decide(by, owner, self.is_escalated)
+        self.terms.approvers.let_decide(by, owner, self.is_escalated)
     }
 
     /// The digest of the input that people were asked about. `None` for an input that has none.
@@ -54,7 +52,8 @@ impl ApprovalRequest {
 
     /// When it escalates, if it is still to.
     pub fn escalates_at(&self) -> Option<Timestamp> {
-        let escalation = self.approvers.escalate.as_ref().filter(|_| !self.is_escalated && self.decision.is_none());
+        let escalation =
+            self.terms.approvers.escalate.as_ref().filter(|_| !self.is_escalated && self.decision.is_none());
         escalation.map(|escalation| self.asked_at.after(escalation.after))
     }
 }

@@ -244,16 +244,15 @@ impl ChatState {
                 };
                 self.add_call(call, made);
             }
-            Fact::Asked { call, approval, reason, at, expires, approvers } => {
+            Fact::Asked { call, approval, at, expires, terms } => {
                 self.approvals.insert(approval.clone(), call.clone());
                 self.change(call, |call| {
                     call.stage = Stage::Asked;
                     call.request = Some(ApprovalRequest {
                         approval: approval.clone(),
-                        reason: reason.clone(),
                         asked_at: *at,
                         expires: *expires,
-                        approvers: Arc::clone(approvers),
+                        terms: Arc::clone(terms),
                         is_escalated: false,
                         votes: Vec::new(),
                         decision: None,

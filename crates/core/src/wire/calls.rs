@@ -13,10 +13,10 @@ use holdpoint_protocol::{
 use serde_json::Value;
 
 use crate::{
-    approvers::Approvers,
     clock::Timestamp,
     fact::{CallOrder, Caller, Cause, Fact, Outcome},
     model::Usage,
+    request_terms::RequestTerms,
     subject::Subject,
     tool::{Execution, StoredFile, Wait},
 };
@@ -84,7 +84,7 @@ pub(super) struct ApprovalRequest {
     pub(super) approval: ApprovalId,
     pub(super) at: Timestamp,
     pub(super) expires: Option<Timestamp>,
-    pub(super) approvers: Arc<Approvers>,
+    pub(super) terms: Arc<RequestTerms>,
 }
 
 /// A person's decision.
@@ -262,9 +262,9 @@ impl TurnCalls {
                     is_repeatable: false,
                 });
             }
-            Fact::Asked { call, approval, at, expires, approvers, .. } => self.change(call, |call| {
-                let (approval, approvers) = (approval.clone(), Arc::clone(approvers));
-                call.request = Some(ApprovalRequest { approval, at: *at, expires: *expires, approvers });
+            Fact::Asked { call, approval, at, expires, terms } => self.change(call, |call| {
+                let (approval, terms) = (approval.clone(), Arc::clone(terms));
+                call.request = Some(ApprovalRequest { approval, at: *at, expires: *expires, terms });
             }),
             Fact::Voted { call, by, .. } => self.change(call, |call| call.votes.push(by.clone())),
             Fact::Escalated { call, .. } => self.change(call, |call| call.is_escalated = true),
@@ -314,8 +314,8 @@ impl TurnCalls {
         &self.begun
     }
 
-    /// The calls of the step that is being written: those to be taken back if it is abandoned. Who comes later gets no
-    /// fact of such a step, and so has none.
+    /// The calls of the step that is being written: those to be taken back if it is abandoned. Readers that
+    /// join later never see an abandoned step.
     pub(super) fn abandoned_in_step(&self) -> Vec<ToolCallId> {
         if self.is_writing { self.begun.clone() } else { Vec::new() }
     }

@@ -5,8 +5,11 @@ use holdpoint_protocol::{
     ids::ToolCallId,
 };
 
-use super::Out;
-use crate::turn::{ClientHas, ResponsePlan};
+use super::{Out, Projection, written::settled_call};
+use crate::{
+    fact::Fact,
+    turn::{ClientHas, ResponsePlan},
+};
 
 impl ResponsePlan {
     /// How much the client has of a call.
@@ -17,6 +20,30 @@ impl ResponsePlan {
     /// Whether the client already has this announcement or outcome.
     pub(super) fn has_chunks(&self, chunks: &Chunks) -> bool {
         part_of_call(chunks).is_some_and(|(id, part)| self.level(id).is_some_and(|level| level >= part))
+    }
+
+    /// Drops the client's own results that responses have confirmed, as far as its message shows it: a client that has a call
+    /// has got what was written before that. `projection` has seen nothing, and takes the facts.
+    pub(super) fn drop_confirmed<'a>(
+        &mut self,
+        mut projection: Box<dyn Projection>,
+        facts: impl Iterator<Item = &'a Fact>,
+    ) {
+        if self.own_results.is_empty() {
+            return;
+        }
+        let (mut written, mut before) = (Vec::new(), Vec::new());
+        for fact in facts {
+            projection.apply(fact, &mut written);
+            for written in written.drain(..) {
+                let Out::Chunks(Chunks::One(chunk)) = written else { continue };
+                before.extend(settled_call(&chunk).cloned());
+                if matches!(&chunk, Chunk::ToolInputStart(c) if self.level(&c.tool_call_id).is_some()) {
+                    self.own_results.retain(|id| !before.contains(id));
+                    before.clear();
+                }
+            }
+        }
     }
 
     /// Like `has_chunks`, for a live connection: an answered call is not announced again, and a result that the client

@@ -9,12 +9,12 @@ use holdpoint_protocol::{
 
 use super::calls::{self, Call, TurnCalls, Waits};
 use crate::{
-    approvers::Approvers,
     clock::Timestamp,
     fact::{Fact, Outcome},
     identity::Identity,
+    request_terms::RequestTerms,
     subject::Subject,
-    tool::{Execution, ToolCatalog},
+    tool::Execution,
 };
 
 /// Which calls are listed.
@@ -30,8 +30,8 @@ pub enum Listed {
 /// Builds the list from the facts of a chat, in the order of the calls. The facts of an abandoned step are already
 /// replaced by [`Fact::Nothing`].
 ///
-/// `tools` are those of the chat: they say what a person may decide. `by` is who asks: each hold says what they may do.
-pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed, tools: &ToolCatalog, by: &Identity) -> Vec<ChatHold> {
+/// `by` is who asks: each hold says what they may do.
+pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed, by: &Identity) -> Vec<ChatHold> {
     let mut book = Book::default();
     for fact in facts.iter().map(AsRef::as_ref) {
         book.apply(fact);
@@ -42,43 +42,30 @@ pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed, tools: &ToolCatalog, b
     };
     let turns = book.turns.iter();
     let calls = turns.flat_map(|turn| turn.calls.all().map(move |(id, call)| (turn, id, call)));
-    calls.filter(|(.., call)| wanted(call)).map(|(turn, id, call)| hold(&book, turn, id, call, tools, by)).collect()
+    calls.filter(|(.., call)| wanted(call)).map(|(turn, id, call)| hold(&book, turn, id, call, by)).collect()
 }
 
 /// An approval request, open or past, and its call.
 pub struct Asked {
     /// The call. That its turn was cut is not said: later turns are not looked at.
     pub hold: ChatHold,
-    /// Why it was made.
-    pub reason: String,
-    /// Who may or could decide.
-    pub approvers: Arc<Approvers>,
+    /// What was asked, and of whom.
+    pub terms: Arc<RequestTerms>,
     /// Whether those of the escalation may, or could.
     pub is_escalated: bool,
 }
 
 /// An approval request, from facts that have the whole of its turn. `owner` is that of the chat.
-pub fn asked<T: AsRef<Fact>>(
-    facts: &[T],
-    approval: &ApprovalId,
-    owner: &Subject,
-    tools: &ToolCatalog,
-    by: &Identity,
-) -> Option<Asked> {
+pub fn asked<T: AsRef<Fact>>(facts: &[T], approval: &ApprovalId, owner: &Subject, by: &Identity) -> Option<Asked> {
     let facts = || facts.iter().map(AsRef::as_ref);
-    let (reason, approvers) = facts().find_map(|fact| match fact {
-        Fact::Asked { approval: of, reason, approvers, .. } if of == approval => {
-            Some((reason.clone(), Arc::clone(approvers)))
-        }
-        _ => None,
-    })?;
     let mut book = Book { owner: Some(owner.clone()), ..Book::default() };
     facts().for_each(|fact| book.apply(fact));
     let is_it = |call: &Call| call.request.as_ref().is_some_and(|request| request.approval == *approval);
     let calls = book.turns.iter().flat_map(|turn| turn.calls.all().map(move |(id, call)| (turn, id, call)));
     let (turn, id, call) = calls.into_iter().find(|(.., call)| is_it(call))?;
-    let hold = hold(&book, turn, id, call, tools, by);
-    Some(Asked { hold, reason, approvers, is_escalated: call.is_escalated })
+    let hold = hold(&book, turn, id, call, by);
+    let terms = Arc::clone(&call.request.as_ref()?.terms);
+    Some(Asked { hold, terms, is_escalated: call.is_escalated })
 }
 
 #[derive(Default)]
@@ -127,7 +114,7 @@ impl Book {
 
     fn lets_decide(&self, call: &Call, by: &Identity) -> bool {
         let (Some(request), Some(owner)) = (&call.request, &self.owner) else { return false };
-        request.approvers.let_decide(by, owner, call.is_escalated)
+        request.terms.approvers.let_decide(by, owner, call.is_escalated)
     }
 
     /// Cuts a message and everything after it. The calls stay listed, since they may have run.
@@ -148,7 +135,7 @@ fn was_held(call: &Call) -> bool {
     call.request.is_some() || call.decision.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
 }
 
-fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolCatalog, by: &Identity) -> ChatHold {
+fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, by: &Identity) -> ChatHold {
     let is_frontend = call.execution == Execution::Frontend;
     let runs_in_browser = is_frontend && call.start.is_some();
     let waits_for_person = call.waits() == Waits::Person;
@@ -186,7 +173,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolCata
         requested_at: started_at.or(asked_at).unwrap_or(turn.calls.started_at).iso8601(),
         expires_at: expires.map(Timestamp::iso8601),
         allowed: match &book.owner {
-            Some(owner) if book.lets_decide(call, by) => allowed(call, tools, by, owner),
+            Some(owner) if book.lets_decide(call, by) => allowed(call, by, owner),
             _ => Vec::new(),
         },
         votes: votes(call),
@@ -198,19 +185,14 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolCata
 }
 
 /// The decisions that a person can make.
-fn allowed(call: &Call, tools: &ToolCatalog, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
-    match call.waits() {
-        Waits::Person => {
-            let quorum = call.request.as_ref().map_or(1, |request| request.approvers.quorum);
-            tools.allowed(&call.name, quorum, by, owner)
-        }
-        Waits::Queue | Waits::Here | Waits::Browser | Waits::Nothing => Vec::new(),
-    }
+fn allowed(call: &Call, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
+    let request = call.request.as_ref().filter(|_| call.waits() == Waits::Person);
+    request.map(|request| request.terms.allowed(by, owner)).unwrap_or_default()
 }
 
 /// The votes of a call that takes several.
 fn votes(call: &Call) -> Option<Votes> {
-    let quorum = call.request.as_ref()?.approvers.quorum;
+    let quorum = call.request.as_ref()?.terms.approvers.quorum;
     let by = call.votes.iter().map(|by| by.as_str().to_owned()).collect();
     (quorum > 1).then_some(Votes { by, quorum })
 }

@@ -266,6 +266,9 @@ impl Response {
         let facts = facts.take(known);
         let from = usize::try_from(self.plan.from.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let shown = if self.plan.is_replay { self.segment_start(facts.clone(), from) } else { from };
+        if self.plan.is_replay {
+            self.plan.drop_confirmed(self.projection.fresh(), facts.clone());
+        }
         self.segment_at = Some(self.position.saturating_add(shown as u64));
         let shown = facts.skip(shown);
         self.over = shown

@@ -104,7 +104,7 @@ pub(super) fn choose(inner: &Inner) -> Result<Option<Reasoning>, ProviderSetupEr
     Err(ProviderSetupError::Effort { effort: effort.name(), model: inner.spec.to_string(), hint, takes })
 }
 
-/// How the model is told; `None` if it needs not be told.
+/// The provider's encoding of the effort; `None` to use its default.
 fn way(inner: &Inner, effort: ReasoningEffort) -> Result<Option<Reasoning>, Why> {
     let provider = inner.spec.provider;
     // Ollama refuses any other value for a model that does not think, and which do is not known here.

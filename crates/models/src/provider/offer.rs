@@ -16,6 +16,26 @@ const MAX_CHAT_TOOLS: usize = 128;
 const MAX_NOTE_BYTES: usize = 4000;
 /// Combinators that are not taken at the top of a schema.
 const COMBINATORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Keywords whose value is a schema, a list of schemas, or an object with schemas as its values.
+const SUBSCHEMAS: [&str; 16] = [
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "additionalItems",
+    "contentSchema",
+];
+const NAMED_SUBSCHEMAS: [&str; 5] = ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 /// How many references are followed.
 const MAX_REFERENCES: usize = 16;
 
@@ -91,6 +111,7 @@ fn normalised(api: Api, tool: &ToolSpec) -> Result<OfferedTool, String> {
     if matches!(api, Api::Chat | Api::Responses) {
         fields.entry("properties").or_insert_with(|| json!({}));
     }
+    complete_arrays(fields);
     if api == Api::Messages
         && let Some(name) = properties(fields).find(|name| !is_property_of_anthropic(name))
     {
@@ -99,6 +120,30 @@ fn normalised(api: Api, tool: &ToolSpec) -> Result<OfferedTool, String> {
         ));
     }
     Ok(OfferedTool { name: tool.name.clone(), description, schema })
+}
+
+/// Says of every array that its items can be anything, where the schema says nothing of them: OpenAI refuses a request with
+/// "array schema missing items".
+fn complete_arrays(fields: &mut Map<String, Value>) {
+    let is_array = match fields.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        kind => kind.is_some_and(|kind| kind == "array"),
+    };
+    if is_array {
+        fields.entry("items").or_insert_with(|| json!({}));
+    }
+    for (key, value) in fields.iter_mut() {
+        match value {
+            Value::Object(named) if NAMED_SUBSCHEMAS.contains(&key.as_str()) => {
+                named.values_mut().filter_map(Value::as_object_mut).for_each(complete_arrays);
+            }
+            Value::Object(schema) if SUBSCHEMAS.contains(&key.as_str()) => complete_arrays(schema),
+            Value::Array(schemas) if SUBSCHEMAS.contains(&key.as_str()) => {
+                schemas.iter_mut().filter_map(Value::as_object_mut).for_each(complete_arrays);
+            }
+            _ => {}
+        }
+    }
 }
 
 fn properties(fields: &Map<String, Value>) -> impl Iterator<Item = &String> {
@@ -222,6 +267,35 @@ mod tests {
         // Gemini and Ollama take them as they are.
         let kept = offered(Api::Gemini, all.clone()).expect("taken");
         assert_eq!((&kept.schema["allOf"], kept.description.as_str()), (&all["allOf"], "Does it."));
+    }
+
+    #[test]
+    fn every_array_says_what_its_items_are() {
+        let tags = json!({"type": "array"});
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "tags": tags,
+                "maybe": {"type": ["array", "null"]},
+                "either": {"anyOf": [tags, {"type": "string"}]},
+                "deep": {"type": "object", "properties": {"properties": {"type": "array", "items": {"type": "array"}}}},
+                "items": {"type": "string", "default": tags, "enum": [tags]},
+                "kept": {"type": "array", "items": {"type": "number"}},
+            },
+            "$defs": {"list": tags},
+        });
+        let any = json!({"type": "array", "items": {}});
+        for api in [Api::Chat, Api::Responses, Api::Messages, Api::Gemini] {
+            let offered = offered(api, schema.clone()).expect("taken").schema;
+            let properties = &offered["properties"];
+            assert_eq!((&properties["tags"], &offered["$defs"]["list"]), (&any, &any));
+            assert_eq!(properties["maybe"], json!({"type": ["array", "null"], "items": {}}));
+            assert_eq!(properties["either"]["anyOf"][0], any);
+            assert_eq!(properties["deep"]["properties"]["properties"]["items"], any);
+            // Data is not a schema.
+            assert_eq!(properties["items"], schema["properties"]["items"]);
+            assert_eq!(properties["kept"], schema["properties"]["kept"]);
+        }
     }
 
     #[test]

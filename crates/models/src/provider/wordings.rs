@@ -16,7 +16,7 @@ pub(super) fn codes(body: &Value) -> Vec<&str> {
 }
 
 /// Who says it, and how. All of them have to be in one text, in this order; upper and lower case are the same.
-const TOO_LONG: [(&str, &[&str]); 14] = [
+const TOO_LONG: [(&str, &[&str]); 17] = [
     // "This model's maximum context length is 8192 tokens", also of vLLM and DeepSeek, without a code.
     ("OpenAI", &["maximum context length"]),
     ("OpenAI Responses", &["exceeds the context window"]),
@@ -29,6 +29,9 @@ const TOO_LONG: [(&str, &[&str]); 14] = [
     ("xAI", &["maximum prompt length"]),
     ("Together", &["`inputs` tokens + `max_new_tokens` must be"]),
     ("LM Studio", &["greater than the context length"]),
+    ("LM Studio", &["trying to keep the first", "loaded with context length of only"]),
+    ("Groq", &["reduce the length of the messages"]),
+    ("Moonshot", &["exceeded model token limit"]),
     ("Bedrock", &["input is too long for requested model"]),
     ("Ollama", &["input length exceeds the context length"]),
     ("Ollama", &["prompt too long"]),

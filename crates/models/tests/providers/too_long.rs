@@ -17,7 +17,7 @@ async fn a_conversation_that_is_too_long_is_known_in_all_words() {
     let plain = |text: &str| json!({"error": text});
     let anthropic = |text: &str| json!({"type": "error", "error": {"type": "invalid_request_error", "message": text}});
     let coded = json!({"error": {"message": "Too much.", "code": "context_length_exceeded"}});
-    let cases: [(&dyn Wire, u16, serde_json::Value); 17] = [
+    let cases: [(&dyn Wire, u16, serde_json::Value); 20] = [
         (&OpenAi, 400, coded.clone()),
         (
             &OpenAi,
@@ -71,6 +71,15 @@ async fn a_conversation_that_is_too_long_is_known_in_all_words() {
                 "Trying to keep the first 5000 tokens when context the overflows. However, the number of tokens to keep from the initial prompt is greater than the context length.",
             ),
         ),
+        (
+            &OpenAi,
+            400,
+            openai(
+                "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+            ),
+        ),
+        (&OpenAi, 400, openai("Please reduce the length of the messages or completion.")),
+        (&OpenAi, 400, openai("Invalid request: Your request exceeded model token limit: 131072 (requested: 150000)")),
         (&Ollama, 400, plain("the input length exceeds the context length")),
         (&Ollama, 500, plain("prompt too long; exceeded max context length by 200 tokens")),
     ];

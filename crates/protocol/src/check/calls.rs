@@ -1,4 +1,4 @@
-//! The calls of a chat: those of the current message in full, older ones as hashes, both bounded.
+//! The calls of a chat: complete for the current message, as hashes for older ones, and bounded in number.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

@@ -28,7 +28,7 @@ pub enum Unreadable {
     Binary,
     #[error("line {line}: larger than {} MiB; the rest of this event was not checked", MAX_EVENT / 1024 / 1024)]
     TooLarge { line: u64 },
-    #[error("there is no chunk in it: neither `data:` events, nor JSON lines, nor a transcript")]
+    #[error("the input has no chunks: it has neither `data:` events, nor JSON lines, nor a transcript")]
     Empty,
 }
 
@@ -140,7 +140,7 @@ impl Checker {
                     stream.line = line;
                     stream.report(
                         Rule::F2,
-                        format!("{} is no field of an event: a client drops the line", Printable(text)),
+                        format!("{} is not a field of an event: a client drops the line", Printable(text)),
                     );
                 }
                 Event::TooLarge { line } => drop(unreadable.get_or_insert(Unreadable::TooLarge { line })),

@@ -203,7 +203,10 @@ impl StreamChecker {
     fn open(&mut self, start: Option<&Start>) {
         let id = start.and_then(|start| start.message_id.clone());
         if start.is_some() && id.is_none() {
-            self.report(Rule::M1, "`start` without `messageId`: the client makes up an id that nobody else knows");
+            self.report(
+                Rule::M1,
+                "`start` without `messageId`: the client makes up an id that the server does not know",
+            );
         }
         self.segment = Segment { number: self.segment.number + 1, is_open: true, ..Segment::default() };
         let goes_on = self.message.id.is_some() && (id.is_none() || id == self.message.id);

@@ -175,7 +175,10 @@ impl Transcript {
                 stream.line = number;
                 stream.report(
                     Rule::F3,
-                    format!("{} is no line of a transcript: one of `request`, `status`, `frame`", Printable(line)),
+                    format!(
+                        "{} is not a line of a transcript: use one of `request`, `status`, `frame`",
+                        Printable(line)
+                    ),
                 );
             }
         }
@@ -265,7 +268,7 @@ impl Transcript {
                         stream.line = number;
                         stream.report(
                             Rule::F2,
-                            format!("{} is no field of an event: a client drops the line", Printable(text)),
+                            format!("{} is not a field of an event: a client drops the line", Printable(text)),
                         );
                     }
                     _ => {}

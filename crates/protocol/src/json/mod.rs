@@ -208,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn half_a_surrogate_pair_is_no_error() {
-        assert!(serde_json::from_slice::<Value>(br#""\ud83d""#).is_err(), "or the mending is not needed any more");
+    fn half_a_surrogate_pair_becomes_a_replacement_character() {
+        assert!(serde_json::from_slice::<Value>(br#""\ud83d""#).is_err(), "our replacement is no longer needed");
         assert_eq!(parse(br#""a\ud83db""#).ok(), Some(json!("a\u{fffd}b")));
         assert_eq!(parse(br#""\ude00\ud83d\ude00""#).ok(), Some(json!("\u{fffd}😀")));
         assert_eq!(parse(br#""\\ud83d""#).ok(), Some(json!("\\ud83d")));

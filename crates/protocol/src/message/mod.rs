@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_nobody_knows_come_back_as_they_were() {
+    fn unknown_parts_are_written_as_they_were_read() {
         let wire = json!({"id": "m", "role": "assistant", "parts": [
             {"type": "hologram", "depth": 3},
             {"type": "text"},
@@ -109,7 +109,7 @@ mod tests {
             {"type": "data-note", "data": [1]},
         ]});
         let message: UiMessage = serde_json::from_value(wire.clone()).expect("readable");
-        assert!(matches!(&message.parts[1], Part::Other(_)), "a text part without text is nobody's text part");
+        assert!(matches!(&message.parts[1], Part::Other(_)), "a text part without text is an unknown part");
         assert_eq!(serde_json::to_value(&message).expect("json"), wire);
     }
 }

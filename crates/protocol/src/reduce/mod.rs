@@ -70,7 +70,7 @@ pub enum ReduceError {
     UnknownType(String),
     #[error("this client version does not know {0}")]
     UnknownToClient(&'static str),
-    #[error("metadata that is no object can't be merged with")]
+    #[error("the metadata is not an object, so nothing can be merged into it")]
     Metadata,
     #[error("{0}")]
     ErrorChunk(String),

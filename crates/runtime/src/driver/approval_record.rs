@@ -10,7 +10,6 @@ use super::{Runtime, RuntimeError, StoredChat, audit::input_sha256};
 use crate::{
     identity::Identity,
     subject::Subject,
-    tool::ToolSet,
     turn::EarlierId,
     wire::{Asked, asked},
 };
@@ -29,9 +28,8 @@ impl Runtime {
             Err(RuntimeError::NotFound) => return Ok(None),
             opened => opened?,
         };
-        let tools = self.tools_of(&owner, &chat);
-        let Some(asked) = stored.asked(approval, &owner, &tools, &by).await? else { return Ok(None) };
-        Ok(is_seen_by(&asked, &by, &owner).then(|| record(asked, approval.clone(), chat, &owner, &tools)))
+        let Some(asked) = stored.asked(approval, &owner, &by).await? else { return Ok(None) };
+        Ok(is_seen_by(&asked, &by, &owner).then(|| record(asked, approval.clone(), chat, &owner)))
     }
 }
 
@@ -41,14 +39,13 @@ impl StoredChat {
         &self,
         approval: &ApprovalId,
         owner: &Subject,
-        tools: &ToolSet,
         by: &Identity,
     ) -> Result<Option<Asked>, RuntimeError> {
-        if let Some(asked) = asked(&self.0.after(0), approval, owner, tools.catalog(), by) {
+        if let Some(asked) = asked(&self.0.after(0), approval, owner, by) {
             return Ok(Some(asked));
         }
         let turns = self.0.turns_with([EarlierId::Approval(approval.clone())]).await?;
-        Ok(turns.iter().find_map(|turn| asked(&turn.facts, approval, owner, tools.catalog(), by)))
+        Ok(turns.iter().find_map(|turn| asked(&turn.facts, approval, owner, by)))
     }
 }
 
@@ -57,12 +54,12 @@ fn is_seen_by(asked: &Asked, by: &Identity, owner: &Subject) -> bool {
     let voted = asked.hold.votes.iter().flat_map(|votes| &votes.by);
     by.subject() == owner
         || by.is_admin()
-        || asked.approvers.let_decide(by, owner, asked.is_escalated)
+        || asked.terms.approvers.let_decide(by, owner, asked.is_escalated)
         || decided.chain(voted).any(|name| name == by.subject().as_str())
 }
 
-fn record(asked: Asked, approval_id: ApprovalId, chat_id: ChatId, owner: &Subject, tools: &ToolSet) -> ApprovalRecord {
-    let Asked { hold, reason, is_escalated, .. } = asked;
+fn record(asked: Asked, approval_id: ApprovalId, chat_id: ChatId, owner: &Subject) -> ApprovalRecord {
+    let Asked { hold, terms, is_escalated } = asked;
     let ChatHold { tool_call_id, tool_name, input, state, requested_at, expires_at, allowed, votes, outcome, .. } =
         hold;
     let mut decision = hold.decision;
@@ -72,19 +69,18 @@ fn record(asked: Asked, approval_id: ApprovalId, chat_id: ChatId, owner: &Subjec
         Some(original) => (original, Some(input)),
         None => (input, None),
     };
-    let spec = tools.get(&tool_name).map(|tool| &tool.spec);
     let approval = PendingApproval {
         approval_id,
         tool_call_id,
         chat_id,
-        title: spec.and_then(|spec| spec.title.clone()),
-        description: spec.map(|spec| spec.description.clone()),
-        input_schema: spec.map(|spec| spec.input.as_value().clone()),
-        headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
+        title: terms.title.clone(),
+        description: Some(terms.description.clone()),
+        input_schema: Some(terms.schema.clone()),
+        headline: terms.headline.clone(),
         tool_name,
         input_sha256: input_sha256(&input),
         input,
-        reason: Some(reason),
+        reason: Some(terms.reason.clone()),
         requested_at,
         expires_at,
         allowed,

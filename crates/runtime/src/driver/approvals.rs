@@ -92,6 +92,12 @@ impl ApprovalRow {
     pub fn bytes(&self) -> usize {
         self.hold.input.len()
     }
+
+    /// Its entry in the inbox of somebody who may decide.
+    pub fn entry(&self, by: &Identity) -> PendingApproval {
+        let Self { chat, hold, request, owner } = self;
+        pending(chat.clone(), hold, request, owner, Some(by))
+    }
 }
 
 /// An approval request that no longer waits.
@@ -153,11 +159,11 @@ impl Runtime {
     ) -> Result<Page<PendingApproval, ApprovalCursor>, RuntimeError> {
         let by = by.into();
         let Page { items, next } = self.approval_rows(&by, filter, after, limit).await?;
-        Ok(Page { items: items.iter().map(|row| self.pending_approval(row, &by)).collect(), next })
+        Ok(Page { items: items.iter().map(|row| row.entry(&by)).collect(), next })
     }
 
     /// Like `approvals_page`, with the inputs as text. As values they take many times as much memory, so a caller that
-    /// writes them makes [`Runtime::pending_approval`] of one after the other.
+    /// writes them makes [`ApprovalRow::entry`] of one after the other.
     pub async fn approval_rows(
         &self,
         by: &Identity,
@@ -176,11 +182,11 @@ impl Runtime {
                 let Some(mut hold) = self.inner.hold(&chat, &row).await else { continue };
                 let Some(request) = hold.request.take() else { continue };
                 let owner = request.owner.as_ref().unwrap_or(by.subject()).clone();
-                if !request.approvers.let_decide(by, &owner, request.is_escalated) {
+                if !request.terms.approvers.let_decide(by, &owner, request.is_escalated) {
                     continue;
                 }
                 let row = ApprovalRow { chat, hold, request, owner };
-                if !filter.is_empty() && !filter.fits(&self.pending_approval(&row, by), text.as_deref()) {
+                if !filter.is_empty() && !filter.fits(&row.entry(by), text.as_deref()) {
                     continue;
                 }
                 items.push(row);
@@ -212,13 +218,13 @@ impl Runtime {
                 && let Some(listed) = self.inner.hold(&chat, &row).await
                 && let Some(request) = &listed.request
             {
-                if !sees_all && !request.approvers.let_decide(&by, &owner, request.is_escalated) {
+                if !sees_all && !request.terms.approvers.let_decide(&by, &owner, request.is_escalated) {
                     return Ok(None);
                 }
                 // What is decided on is what is recorded, not what is listed.
                 let Some(hold) = self.inner.recorded(&chat, approval).await? else { break };
                 let Some(request) = &hold.request else { break };
-                return Ok(self.open_approval(&by, &owner, chat, &hold, request));
+                return Ok(open_approval(&by, &owner, chat, &hold, request));
             }
             after = page.next;
             if after.is_none() {
@@ -232,7 +238,8 @@ impl Runtime {
         while let Some(batch) = facts.next().await? {
             for fact in batch {
                 match (&mut ended, fact) {
-                    (None, Fact::Asked { call, approval: id, approvers, .. }) if id == *approval => {
+                    (None, Fact::Asked { call, approval: id, terms, .. }) if id == *approval => {
+                        let approvers = Arc::clone(&terms.approvers);
                         // Whoever may not see it, whatever has become of it, is answered here.
                         if !sees_all && !approvers.let_decide(&by, &owner, true) {
                             return Ok(None);
@@ -253,26 +260,11 @@ impl Runtime {
         if let Some(hold) = self.inner.recorded(&chat, approval).await?
             && let Some(request) = &hold.request
         {
-            return Ok(self.open_approval(&by, &owner, chat, &hold, request));
+            return Ok(open_approval(&by, &owner, chat, &hold, request));
         }
         // It was answered while this was read.
         let sees_it = |ended: &Ended| sees_all || ended.approvers.let_decide(&by, &owner, ended.is_escalated);
         Ok(ended.filter(sees_it).map(|_| ApprovalState::Ended(Cause::Decision)))
-    }
-
-    /// An open approval request, for those who may see it.
-    fn open_approval(
-        &self,
-        by: &Identity,
-        owner: &Subject,
-        chat: ChatId,
-        hold: &Hold,
-        request: &HoldApproval,
-    ) -> Option<ApprovalState> {
-        let may_decide = request.approvers.let_decide(by, owner, request.is_escalated);
-        let sees_it = by.subject() == owner || by.is_admin() || may_decide;
-        let open = || self.pending(chat, hold, request, owner, may_decide.then_some(by));
-        sees_it.then(|| ApprovalState::Open(Box::new(open())))
     }
 
     /// The chat of an approval request, and its owner: that of the identity or, if it may decide for others or sees
@@ -301,45 +293,51 @@ impl Runtime {
         let Some(found) = found else { return Ok(None) };
         Ok(self.owner_of(&found.chat).await?.map(|owner| (owner, found)))
     }
+}
 
-    /// A row of the inbox as its entry.
-    pub fn pending_approval(&self, row: &ApprovalRow, by: &Identity) -> PendingApproval {
-        let ApprovalRow { chat, hold, request, owner } = row;
-        self.pending(chat.clone(), hold, request, owner, Some(by))
-    }
+/// An open approval request, for those who may see it.
+fn open_approval(
+    by: &Identity,
+    owner: &Subject,
+    chat: ChatId,
+    hold: &Hold,
+    request: &HoldApproval,
+) -> Option<ApprovalState> {
+    let may_decide = request.terms.approvers.let_decide(by, owner, request.is_escalated);
+    let sees_it = by.subject() == owner || by.is_admin() || may_decide;
+    let open = || pending(chat, hold, request, owner, may_decide.then_some(by));
+    sees_it.then(|| ApprovalState::Open(Box::new(open())))
+}
 
-    /// An entry for somebody who decides, or for somebody who just sees it.
-    fn pending(
-        &self,
-        chat_id: ChatId,
-        hold: &Hold,
-        request: &HoldApproval,
-        owner: &Subject,
-        decider: Option<&Identity>,
-    ) -> PendingApproval {
-        let quorum = request.approvers.quorum;
-        let votes = request.votes.iter().map(|by| by.as_str().to_owned()).collect();
-        let tools = self.tools_of(owner, &chat_id);
-        let spec = tools.get(&hold.name).map(|tool| &tool.spec);
-        let input = json::parse(hold.input.as_bytes()).unwrap_or_default();
-        PendingApproval {
-            approval_id: request.approval.clone(),
-            tool_call_id: hold.call.clone(),
-            allowed: decider.map(|by| tools.catalog().allowed(&hold.name, quorum, by, owner)).unwrap_or_default(),
-            chat_id,
-            tool_name: hold.name.to_string(),
-            title: spec.and_then(|spec| spec.title.clone()),
-            description: spec.map(|spec| spec.description.clone()),
-            input_schema: spec.map(|spec| spec.input.as_value().clone()),
-            headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
-            input_sha256: input_sha256(&input),
-            input,
-            reason: Some(request.reason.to_string()),
-            requested_at: request.asked_at.iso8601(),
-            expires_at: hold.deadline.map(Timestamp::iso8601),
-            requested_by: owner.as_str().to_owned(),
-            votes: (quorum > 1).then_some(Votes { by: votes, quorum }),
-            is_escalated: request.is_escalated,
-        }
+/// An entry for somebody who decides, or for somebody who just sees it.
+fn pending(
+    chat_id: ChatId,
+    hold: &Hold,
+    request: &HoldApproval,
+    owner: &Subject,
+    decider: Option<&Identity>,
+) -> PendingApproval {
+    let terms = &request.terms;
+    let quorum = terms.approvers.quorum;
+    let votes = request.votes.iter().map(|by| by.as_str().to_owned()).collect();
+    let input = json::parse(hold.input.as_bytes()).unwrap_or_default();
+    PendingApproval {
+        approval_id: request.approval.clone(),
+        tool_call_id: hold.call.clone(),
+        allowed: decider.map(|by| terms.allowed(by, owner)).unwrap_or_default(),
+        chat_id,
+        tool_name: hold.name.to_string(),
+        title: terms.title.clone(),
+        description: Some(terms.description.clone()),
+        input_schema: Some(terms.schema.clone()),
+        headline: terms.headline.clone(),
+        input_sha256: input_sha256(&input),
+        input,
+        reason: Some(terms.reason.clone()),
+        requested_at: request.asked_at.iso8601(),
+        expires_at: hold.deadline.map(Timestamp::iso8601),
+        requested_by: owner.as_str().to_owned(),
+        votes: (quorum > 1).then_some(Votes { by: votes, quorum }),
+        is_escalated: request.is_escalated,
     }
 }

@@ -64,7 +64,7 @@ pub(super) enum ChatError {
     #[error("no such chat")]
     NotFound,
     /// The chat is not what the task knows of it, or its task has ended: send the command again.
-    #[error("somebody else was first")]
+    #[error("the chat changed: retry")]
     Lost,
     /// Another writer has appended to the log: read that, and decide again.
     #[error("somebody else has appended to it")]

@@ -15,7 +15,7 @@ pub enum RuntimeError {
     #[error("what is stored of this chat can't be read: delete it, or restore a backup")]
     Unreadable,
     /// The chats in memory have reached the limit.
-    #[error("the server has too much to do at the moment: try again soon")]
+    #[error("the server is overloaded: retry in a few seconds")]
     Busy,
     /// The server is shutting down.
     #[error("the server is shutting down: try again in a moment")]

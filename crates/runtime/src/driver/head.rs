@@ -15,6 +15,7 @@ use crate::{
     fact::Fact,
     identity::Identity,
     log::{self, HoldChanges, HoldRow},
+    request_terms::RequestTerms,
     subject::Subject,
     turn::ChatState,
 };
@@ -45,13 +46,10 @@ pub struct Hold {
 pub struct HoldApproval {
     /// Its id.
     pub approval: ApprovalId,
-    /// Why it is made.
-    pub reason: Box<str>,
     /// When it was made.
     pub asked_at: Timestamp,
-    /// Who may decide.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub approvers: Arc<Approvers>,
+    /// What is asked, of whom, and what may be decided.
+    pub terms: Arc<RequestTerms>,
     /// Whether those of the escalation may decide too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_escalated: bool,
@@ -61,10 +59,6 @@ pub struct HoldApproval {
     /// Those who have approved, while others have to as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Subject>,
-}
-
-fn is_default(approvers: &Approvers) -> bool {
-    approvers.is_default()
 }
 
 impl Hold {
@@ -77,11 +71,10 @@ impl Hold {
             input: call.input.to_string().into(),
             request: call.request.as_ref().filter(|request| request.decision.is_none()).map(|request| HoldApproval {
                 approval: request.approval.clone(),
-                reason: request.reason.as_str().into(),
                 asked_at: request.asked_at,
-                approvers: Arc::clone(&request.approvers),
+                terms: Arc::clone(&request.terms),
                 is_escalated: request.is_escalated,
-                owner: state.subject.clone().filter(|_| !request.approvers.is_default()),
+                owner: state.subject.clone().filter(|_| !request.terms.approvers.is_default()),
                 votes: request.votes.clone(),
             }),
             since,
@@ -112,7 +105,7 @@ impl Hold {
             Fact::Settled { call, .. } => state.calls.get(call)?.request.as_ref(),
             _ => None,
         });
-        let named = settled.flat_map(|request| request.approvers.named(request.is_escalated));
+        let named = settled.flat_map(|request| request.terms.approvers.named(request.is_escalated));
         for approver in named.filter(|approver| **approver != Approver::Owner) {
             if !told.contains(approver) {
                 told.push(approver.clone());
@@ -122,14 +115,14 @@ impl Hold {
 
     /// Who else than the owner of the chat may decide.
     pub(super) fn others(&self) -> impl Iterator<Item = &Approver> {
-        let named = self.request.iter().flat_map(|request| request.approvers.named(request.is_escalated));
+        let named = self.request.iter().flat_map(|request| request.terms.approvers.named(request.is_escalated));
         named.filter(|approver| **approver != Approver::Owner)
     }
 
     /// When something is to be done about it: its deadline or, before that, its escalation.
     fn due_at(&self) -> Option<Timestamp> {
         let escalates = self.request.as_ref().filter(|request| !request.is_escalated).and_then(|request| {
-            let escalation = request.approvers.escalate.as_ref()?;
+            let escalation = request.terms.approvers.escalate.as_ref()?;
             Some(request.asked_at.after(escalation.after))
         });
         self.deadline.into_iter().chain(escalates).min()
@@ -203,8 +196,8 @@ struct AwaitedBy {
 impl Awaited {
     pub(super) fn of(holds: &[Hold]) -> Self {
         let mut all: Vec<AwaitedBy> = Vec::new();
-        for HoldApproval { approvers, is_escalated, votes, .. } in holds.iter().filter_map(|hold| hold.request.as_ref())
-        {
+        for HoldApproval { terms, is_escalated, votes, .. } in holds.iter().filter_map(|hold| hold.request.as_ref()) {
+            let approvers = &terms.approvers;
             if approvers.is_default() {
                 continue;
             }
@@ -276,9 +269,8 @@ mod tests {
     fn hold() -> Hold {
         let request = HoldApproval {
             approval: "a".into(),
-            reason: "why".into(),
             asked_at: Timestamp(5),
-            approvers: Arc::default(),
+            terms: Arc::default(),
             is_escalated: false,
             owner: None,
             votes: Vec::new(),
@@ -338,7 +330,8 @@ mod tests {
         let owner = Subject::from("ann");
         let asked = |approvers: Approvers, votes: &[&str]| {
             let votes = votes.iter().map(|name| Subject::from(*name)).collect();
-            let request = hold().request.map(|request| HoldApproval { approvers: approvers.into(), votes, ..request });
+            let terms = RequestTerms { approvers: approvers.into(), ..RequestTerms::default() }.into();
+            let request = hold().request.map(|request| HoldApproval { terms, votes, ..request });
             Hold { request, ..hold() }
         };
         let finance = || Approvers::new(["group:finance"]).expect("names").excluding_self().quorum(2);

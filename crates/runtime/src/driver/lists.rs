@@ -88,7 +88,7 @@ impl ApprovalCursor {
     }
 }
 
-/// A text is no cursor.
+/// The cursor is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a cursor of this list: use the one of the `next` link")]
 pub struct CursorError;

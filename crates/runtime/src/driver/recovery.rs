@@ -81,7 +81,7 @@ impl ChatTask {
             return Ok(());
         }
         tracing::warn!(chat = %self.id, "the node that ran this chat is gone; its turn is taken over");
-        // As of the next append: if another node is first, it is learned then.
+        // If another node wins the race, this node finds out at its next append.
         self.owner = Some(self.inner.node);
         self.resume_turn().await?;
         self.must_follow = true;

@@ -378,8 +378,7 @@ impl Runtime {
         listed: Listed,
     ) -> Result<Vec<ChatHold>, RuntimeError> {
         let by = by.into();
-        let tools = self.tools_of(by.subject(), chat);
-        self.open(by.subject(), chat).await?.holds(listed, &tools, &by).await
+        self.open(by.subject(), chat).await?.holds(listed, &by).await
     }
 
     /// Changes to somebody's chats, and to the approval requests that they may decide, from now on. Lossy.

@@ -8,7 +8,6 @@ use super::{RuntimeError, feed::FeedReader, memory::Memory};
 use crate::{
     fact::Fact,
     identity::Identity,
-    tool::ToolSet,
     wire::{Listed, history, holds},
 };
 
@@ -31,19 +30,16 @@ impl StoredChat {
         self.with_facts(|facts| text(&history(facts))).await
     }
 
-    /// The holds, open and past, with their decisions.
-    ///
-    /// `tools` are those of the chat ([`Runtime::tools_of`](super::Runtime::tools_of)): they say what a person may decide.
-    /// `by` is who asks: each hold says what they may do about it.
-    pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
-        let (tools, by) = (tools.clone(), by.clone());
-        self.with_facts(move |facts| holds(facts, listed, tools.catalog(), &by)).await
+    /// The holds, open and past, with their decisions. Each says what `by` may do about it.
+    pub async fn holds(&self, listed: Listed, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
+        let by = by.clone();
+        self.with_facts(move |facts| holds(facts, listed, &by)).await
     }
 
     /// Like `holds`, as JSON text.
-    pub async fn holds_text(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<u8>, RuntimeError> {
-        let (tools, by) = (tools.clone(), by.clone());
-        self.with_facts(move |facts| text(&holds(facts, listed, tools.catalog(), &by))).await
+    pub async fn holds_text(&self, listed: Listed, by: &Identity) -> Result<Vec<u8>, RuntimeError> {
+        let by = by.clone();
+        self.with_facts(move |facts| text(&holds(facts, listed, &by))).await
     }
 
     /// Makes something of all facts, where nobody waits for it.

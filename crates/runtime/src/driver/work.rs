@@ -109,7 +109,7 @@ impl ChatTask {
                 timer.done(true);
                 return End::Ran(Ok(json!({"success": true, "message": "handed over to the browser"})));
             };
-            // Begun, unless the handler says that it is not. What was begun before may have to be told of its cancellation.
+            // Begun, unless the handler says that it is not. A resumed call may have to be cancelled on its server.
             if begin.pass().await.is_err() && !is_resumed {
                 return End::CutOff { may_have_run: false, said: None };
             }

@@ -103,10 +103,9 @@ fn facts_become_counts() {
         Fact::Asked {
             call: call.clone(),
             approval: "a".into(),
-            reason: String::new(),
             at: Timestamp(0),
             expires: None,
-            approvers: Default::default(),
+            terms: Default::default(),
         },
         decided(Verdict::APPROVE),
         decided(Verdict::Approve { input: Some(serde_json::json!({"n": 2})) }),

@@ -82,7 +82,7 @@ fn the_list_of_calls_is_what_the_history_shows() {
         for act in acts.new_tree(&mut runner).expect("acts").current() {
             world.act(&act);
             let facts = shown(&world.facts);
-            let listed = holds(&facts, Listed::Calls, world.tools.catalog(), &Identity::local());
+            let listed = holds(&facts, Listed::Calls, &Identity::local());
             for message in history(&facts) {
                 for part in message.parts.iter().filter_map(|part| part.as_tool()) {
                     let is_settled = part.fields.call_provider_metadata.is_some();

@@ -1,8 +1,8 @@
 //! Wrong credentials: an address that sends many of them has to wait.
 //!
 //! A credential is looked at first, and a right one is never counted nor slowed down: people who share an address with
-//! whoever guesses, behind a proxy for example, are not locked out. A wrong one is counted for its address. Over the limit
-//! the guesser is told to wait.
+//! a guesser, behind a proxy for example, are not locked out. A wrong one is counted for its address. Beyond the limit,
+//! further wrong ones get 429.
 
 use std::{
     collections::HashMap,
@@ -57,7 +57,7 @@ impl Attempts {
     }
 }
 
-/// Whoever has an IPv6 address usually has its whole /64.
+/// The owner of an IPv6 address usually has its whole /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -51,7 +51,7 @@ impl Credentials {
             return Ok(Identity::local());
         }
         let credential = credential_of(&parts.headers).ok_or(Failure::KeyRequired)?;
-        // It is looked at first, and only a wrong one is slowed down: a guesser locks out nobody else.
+        // It is looked at first, and only a wrong one is slowed down: a guesser does not lock out others.
         let (checked, is_wrong) = match self.keys.identity(&Sha256::digest(credential).into()) {
             Some(identity) => (Ok(identity), false),
             None => self.check_token(credential, now).await,

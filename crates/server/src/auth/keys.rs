@@ -17,7 +17,7 @@ pub struct AuthKey {
     /// The key's subject.
     pub subject: String,
     /// What the key may do: `user`, `approver`, `admin`. `user` if none is given.
-    // The settings' own reader takes the same values, and says what is wrong in words of people.
+    // The settings' own reader takes the same values, and reports errors with the value and the allowed range.
     #[serde(default)]
     #[cfg_attr(feature = "cli", serde(deserialize_with = "crate::config::choice::roles"))]
     pub roles: Vec<Role>,

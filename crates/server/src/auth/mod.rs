@@ -145,7 +145,7 @@ impl FromRequestParts<Server> for Caller {
             let counted = connection.belongs_to(identity.subject());
             counted.map_err(|limit| Failure::TooManyOfSubject { limit })?;
         }
-        // A flood of other requests keeps nobody from ending work.
+        // A flood of other requests does not prevent ending work.
         let class = RouteClass::of(&parts.method, parts.uri.path());
         match server.inner.subjects.admits(&(identity.subject().clone(), class)) {
             true => Ok(Self(identity)),

@@ -58,7 +58,7 @@ impl Tickets {
     }
 }
 
-/// What is stored of a ticket: whoever reads the database can't use it.
+/// What is stored of a ticket: its digest, so that a reader of the database can't use it.
 fn digest(ticket: &str) -> [u8; 32] {
     Sha256::digest(ticket.as_bytes()).into()
 }

@@ -40,7 +40,7 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Why there is no file.
+/// Why the settings file was not written.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0} exists, and is not overwritten: name another file, or remove it")]
@@ -144,7 +144,7 @@ struct Answers {
 
 fn write(args: &Args) -> Result<(), Failure> {
     let path = args.file.display().to_string();
-    // Before the questions: nobody answers them in vain.
+    // Before the questions: no answer is wasted.
     if args.file.exists() {
         return Err(Failure::Exists(path));
     }
@@ -223,7 +223,7 @@ fn settings(answers: &Answers) -> Result<(String, Option<String>), Failure> {
         None => text += ".\n",
     }
     let _ = writeln!(text, "use = {}", quoted(&answers.model));
-    text += "# What the model is told first.\n# system = \"You help the customers of a shop.\"\n\n";
+    text += "# The system prompt.\n# system = \"You help the customers of a shop.\"\n\n";
     let key = match answers.user.as_str() {
         "local" => {
             text += "# Without keys everybody on this machine may do everything. `holdpoint key new` makes a key:\n";

@@ -47,7 +47,7 @@ struct Entry {
     groups: Vec<String>,
 }
 
-/// Why there is no key.
+/// Why no key was printed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("--subject must not be empty")]

@@ -34,7 +34,7 @@ struct LoginArgs {
     port: u16,
 }
 
-/// Why nobody is logged in.
+/// Why the login failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]

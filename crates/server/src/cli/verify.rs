@@ -144,6 +144,11 @@ struct Summary {
     next_report: Instant,
 }
 
+/// Prints a line of the report. Whoever reads it may stop early (`| head`): the exit code still says what was found.
+fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
 /// Exit code 0: everything is as it was written; 1: something is not; 2: it could not be read.
 pub(super) fn run(args: &Args) -> ExitCode {
     match begin(args) {
@@ -192,7 +197,7 @@ async fn walk(args: &Args, log: &dyn Log) -> Result<Summary, Failure> {
         let found = summary.add(log, &id, kept).await?;
         let found = found.ok_or_else(|| Failure::NotFound(chat.clone()))?;
         if let Some(hash) = found.hash.filter(|_| found.findings == 0) {
-            println!("{chat:?}: whole, and its last hash is {hash}");
+            say(format_args!("{chat:?}: whole, and its last hash is {hash}"));
         }
         summary.saved()?;
         return Ok(summary);
@@ -219,7 +224,7 @@ async fn walk(args: &Args, log: &dyn Log) -> Result<Summary, Failure> {
 
 impl Summary {
     fn found(&mut self, what: impl std::fmt::Display) {
-        println!("{what}");
+        say(what);
         self.broken += 1;
     }
 
@@ -235,7 +240,7 @@ impl Summary {
         }
     }
 
-    /// What was kept of a chat. Chats that were kept and come before it are not listed any more, or were begun meanwhile.
+    /// What was kept of a chat. Chats that were kept and come before it are no longer listed, or were created since.
     async fn kept(
         &mut self,
         log: &dyn Log,
@@ -257,20 +262,20 @@ impl Summary {
 
     /// Verifies a chat, and prints each finding as a line. `None` if there is no such chat.
     async fn add(&mut self, log: &dyn Log, chat: &ChatId, kept: Option<Anchor>) -> Result<Option<Verified>, Failure> {
-        let mut report = |finding: Finding| println!("{:?}: {finding}", chat.as_str());
+        let mut report = |finding: Finding| say(format_args!("{:?}: {finding}", chat.as_str()));
         let found = match verify(log, chat, kept.as_ref(), &mut report).await {
             Ok(None) => return Ok(None),
             Ok(Some(found)) => found,
             // What can't be decoded was changed, and the other chats are to be looked at all the same.
             Err(LogError::Damaged(problem)) => {
-                println!("{:?}: it can't be read: {problem}", chat.as_str());
+                say(format_args!("{:?}: it can't be read: {problem}", chat.as_str()));
                 Verified { findings: 1, ..Verified::default() }
             }
             Err(error) => return Err(error.into()),
         };
         if let (Some((at, by)), Some(Anchor { deleted: false, .. })) = (&found.deleted, &kept) {
             let by = by.as_ref().map_or_else(|| "because of its age".to_owned(), |by| format!("by {:?}", by.as_str()));
-            println!("{:?}: it was deleted since, {by}, at {}", chat.as_str(), at.iso8601());
+            say(format_args!("{:?}: it was deleted since, {by}, at {}", chat.as_str(), at.iso8601()));
             self.deleted += 1;
         }
         if let (Some(hash), 0) = (found.hash, found.findings) {
@@ -292,7 +297,7 @@ impl Summary {
     async fn add_grants(&mut self, log: &dyn Log, against: Option<&mut Against>) -> Result<(), Failure> {
         let (mut broken, mut saved) = (0, Ok(()));
         let mut report = |finding: Finding| {
-            println!("{finding}");
+            say(finding);
             broken += 1;
         };
         let grants = {

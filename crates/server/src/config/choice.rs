@@ -1,4 +1,4 @@
-//! Settings that are one of several words, or a list. What does not fit is told in words of people, not of Rust.
+//! Settings that are one of several words, or a list. Validation errors name the value and the allowed ones.
 
 use std::{fmt, marker::PhantomData, net::SocketAddr};
 

@@ -223,7 +223,7 @@ impl McpConfig {
 }
 
 impl Config {
-    /// The known tools and those of the settings, without those of MCP servers.
+    /// The known tools and the tools of the settings, without the tools of MCP servers.
     pub fn own_tools(&self, known: &ToolSet, variables: Variables<'_>) -> Result<ToolSet, Problems<ToolConfigError>> {
         let own = self.tools.iter().filter(|(name, tool)| self.servers_of(known, name, tool).next().is_none());
         let own = own.map(|(name, tool)| (name.clone(), tool.clone())).collect();
@@ -236,7 +236,7 @@ impl Config {
         ToolConfig::apply(known, &own, variables).map_err(|errors| errors.map(explained))
     }
 
-    /// The settings of the MCP servers, with those of their tools.
+    /// The settings of the MCP servers, with the settings of their tools.
     pub fn mcp_settings(
         &self,
         known: &ToolSet,

@@ -270,8 +270,8 @@ impl Config {
     /// The data folder, where none is set.
     pub const DEFAULT_DATA: &str = "holdpoint-data";
 
-    /// Reads the file, if given, and the environment. `names` are the tools besides those of the file: a variable can't
-    /// contain a dash, so its tool is looked up among them.
+    /// Reads the file, if given, and the environment. `names` are the tools that the file does not define: a variable
+    /// can't contain a dash, so its tool is looked up among them.
     pub fn load(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,

@@ -24,8 +24,8 @@ pub struct ModelConfig {
     /// `demo`, `script:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     #[serde(rename = "use")]
     pub use_model: Option<String>,
-    /// Models to ask, one after the other, if this one fails before its first word: `["anthropic:MODEL"]`. Those of the
-    /// same provider share its base URL, API, options and headers.
+    /// Models to ask, one after the other, if this one fails before its first word: `["anthropic:MODEL"]`. Models of
+    /// the same provider share its base URL, API, options and headers.
     #[serde(deserialize_with = "super::choice::texts")]
     pub fallback: Vec<String>,
     /// It is not a setting: keys are secrets, and come from the environment.

@@ -1,4 +1,4 @@
-//! Settings that are numbers. What does not fit is told with the value and the range, in words of people.
+//! Settings that are numbers. Validation errors name the value and the allowed range.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use serde::{
 pub(super) trait Whole: Sized {
     /// The smallest one.
     const MIN: u64;
-    /// The largest one; `None` if that is no number that anybody would write.
+    /// The largest one; `None` if it is too large for anybody to write.
     const MAX: Option<u64>;
 
     /// The number as this type, if it fits.

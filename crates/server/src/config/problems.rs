@@ -1,4 +1,4 @@
-//! All problems of a kind, so that nobody has to find them one by one.
+//! All problems of a kind, reported together instead of one by one.
 
 use std::fmt;
 

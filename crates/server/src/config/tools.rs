@@ -30,7 +30,7 @@ pub struct ToolConfig {
     pub execution: Option<Execution>,
     /// The display name.
     pub title: Option<String>,
-    /// What a call would do, for whoever decides: `Pay {amount} to {recipient}`, with properties of the input.
+    /// What a call would do, for the approver: `Pay {amount} to {recipient}`, with properties of the input.
     pub headline: Option<String>,
     /// The description for the model.
     pub description: Option<String>,
@@ -95,7 +95,7 @@ pub struct ApproversConfig {
     /// The number of different people whose approval it takes; 1 by default. One denial denies.
     #[serde(deserialize_with = "super::number::whole")]
     pub quorum: Option<u32>,
-    /// Who is added if nobody decides for some time.
+    /// Who is added if nobody decides in time.
     pub escalate: Option<EscalationConfig>,
 }
 
@@ -227,7 +227,7 @@ impl Config {
         demo.iter().cloned().chain(budget).collect()
     }
 
-    /// The tools, not counting those of MCP servers: the known ones, and those of the settings.
+    /// The tools, without the tools of MCP servers: the known ones, and the tools of the settings.
     pub fn tool_set(
         &self,
         model: Option<&str>,
@@ -327,7 +327,7 @@ impl ToolConfig {
             }
             spec.approvers = Arc::new(approvers);
         }
-        // The timeout and the decisions may be those of the settings, and the approvers those of the program.
+        // The timeout and the decisions may come from the settings, and the approvers from the program.
         spec.approvers.check(spec.expires_after(), spec.decisions)?;
         if let Some(grants) = self.grants {
             if grants && spec.approvers.quorum > 1 {

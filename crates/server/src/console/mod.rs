@@ -24,7 +24,7 @@ struct File {
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
                       connect-src 'self'; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'self'";
 
-/// The same for pages that nobody may frame, not even the console: a click in a frame could be a decision.
+/// The same for pages that may not be framed, not even by the console: a click in a frame could be a decision.
 const UNFRAMED: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
                         connect-src 'self'; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -41,7 +41,7 @@ pub(crate) fn router() -> Router {
         .route("/{file}", get(asset))
 }
 
-/// The overview for language models. Its links are those of the repository, where the documentation is.
+/// The overview for language models. Its links lead to the repository, where the documentation is.
 async fn llms() -> Response {
     let absolute = concat!("](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
     let text = include_str!("../../llms.txt").replace("](", absolute);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_decisions_differ_only_in_that_nobody_frames_them() {
+    fn pages_of_decisions_differ_only_in_refusing_frames() {
         assert_eq!(POLICY.replace("frame-ancestors 'self'", "frame-ancestors 'none'"), UNFRAMED);
     }
 

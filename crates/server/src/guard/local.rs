@@ -42,7 +42,7 @@ fn is_name(host: &str) -> bool {
     host.len() <= 253 && host.split('.').all(|label| !label.is_empty() && label.bytes().all(is_in_label))
 }
 
-/// The authority of a web page's origin. Other origins, of extensions or files, are nobody's here.
+/// The authority of a web page's origin. Other origins, of extensions or files, are not trusted here.
 pub(super) fn authority(origin: &str) -> Option<&str> {
     let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))?;
     Authority::read(authority).map(|_| authority)

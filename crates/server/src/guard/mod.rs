@@ -20,7 +20,7 @@ use crate::{auth::Credential, request::Failure};
 pub(crate) struct Guard {
     /// Allowed origins, besides the server's own.
     pub(crate) origins: Vec<String>,
-    /// Allowed host names of a server without keys, besides those of this machine.
+    /// Allowed host names of a server without keys, besides the names of this machine.
     pub(crate) hosts: Vec<String>,
     pub(crate) is_off: bool,
 }

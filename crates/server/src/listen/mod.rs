@@ -20,12 +20,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::{inflow::Inflow, slots::Handle as Connection};
 use self::{peer::Peer, service::Service, slots::Slots};
-use crate::{app::Server, occasional::Occasional};
+use crate::{
+    app::{CLOSE_GRACE, Server},
+    occasional::Occasional,
+};
 
 /// How long running turns have to end or reach a hold after the listener is closed.
 const TURN_GRACE: Duration = Duration::from_secs(25);
-/// How long connections have after that.
-const CONNECTION_GRACE: Duration = Duration::from_secs(1);
 /// The maximum size of a request's header, which anybody can send. Larger ones get 431.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// How long to wait for a descriptor if there is none and no idle connection to close.
@@ -93,15 +94,10 @@ impl Server {
             () = accepting.run(&listener) => {}
         }
         drop(listener);
-        self.drain();
-        self.runtime().shutdown(TURN_GRACE).await;
-        self.close();
+        self.shutdown(TURN_GRACE).await;
         accepting.closing.cancel();
         accepting.connections.close();
-        tokio::select! {
-            _ = async { tokio::join!(accepting.connections.wait(), self.closed()) } => {}
-            () = tokio::time::sleep(CONNECTION_GRACE) => {}
-        }
+        let _ = tokio::time::timeout(CLOSE_GRACE, accepting.connections.wait()).await;
     }
 }
 

@@ -44,10 +44,10 @@ const ERRORS: &[(&str, &[u16])] = &[
 fn meaning(status: u16) -> &'static str {
     match status {
         400 => "The body is not JSON, or is incomplete.",
-        401 => "A key, a token or a ticket is needed, or is not valid.",
+        401 => "A key, a token or a ticket is missing or invalid.",
         403 => "The identity does not have the role that this needs.",
-        404 => "There is no such thing, or it belongs to another subject.",
-        409 => "Another answer stands, or the request does not fit the state of the chat.",
+        404 => "It does not exist, or belongs to another subject.",
+        409 => "A different answer is in force, or the request does not fit the state of the chat.",
         410 => "Too late: the hold expired, was superseded, stopped or interrupted.",
         413 => "The body is too large, or nested too deeply.",
         422 => "A field or a parameter does not fit.",

@@ -26,7 +26,7 @@ use crate::app;
 #[openapi(
     info(
         title = "Holdpoint",
-        description = "Agents whose turns stop where a person or a browser has to act, wait, and go on exactly once. Errors are `application/problem+json`; those of the chat endpoints are one sentence of plain text.",
+        description = "Agents whose turns stop where a person or a browser has to act, wait, and go on exactly once. Errors are `application/problem+json`; errors of the chat endpoints are one sentence of plain text.",
         license(name = "MIT OR Apache-2.0"),
     ),
     tags(
@@ -185,7 +185,7 @@ mod tests {
     fn no_route_is_made_without_a_description() {
         // The route for a chat whose id is no longer valid is not part of the interface.
         let source = include_str!("../app.rs").replace(UNDESCRIBED, "");
-        assert!(source.len() + UNDESCRIBED.len() == include_str!("../app.rs").len(), "it is not there any more");
+        assert!(source.len() + UNDESCRIBED.len() == include_str!("../app.rs").len(), "it is no longer there");
         assert!(source.contains(".routes(routes!("), "the table of routes has moved: move this test along");
         for bypass in [".route(", ".route_service(", ".nest(", ".nest_service(", ".fallback("] {
             assert!(!source.contains(bypass), "{bypass} makes a route that /openapi.json does not show: use routes!");

@@ -30,7 +30,7 @@ impl Inner {
     /// Reads the whole body of a subject's request, and reserves the memory for parsing it as JSON.
     pub(crate) async fn json_body(&self, request: Body, subject: &Subject) -> Result<Received, Failure> {
         let received = body(request, self.limits.body, &self.bodies.of(subject)).await?;
-        // From a budget of its own: nobody who waits for it has a part of it already.
+        // From a budget of its own: no request that waits for it already has a part of it.
         let parsed = self.parsed.of(subject).hold(json::parsed_bytes(&received.bytes)).await?;
         Ok(Received { parsed, ..received })
     }

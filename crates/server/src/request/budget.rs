@@ -1,5 +1,5 @@
 //! Bytes in flight: a limit on the bodies being read, or the responses being written, for all requests together and for
-//! those of one subject.
+//! the requests of one subject.
 
 use std::{
     collections::HashMap,

@@ -7,8 +7,8 @@ use axum::http::Method;
 pub(crate) enum RouteClass {
     /// For monitoring: it needs no login and is always served.
     Monitoring,
-    /// It ends or frees work, or shows what has to be decided. It has a reserve, so that whoever has used up a limit can
-    /// get below it again, and can take back what was granted.
+    /// It ends or frees work, or shows what has to be decided. It has a reserve, so that a subject that has used up a limit
+    /// can get below it again, and can take back what was granted.
     Release,
     /// Everything else. A chat request is here whatever its messages answer: its response is a stream, which would take
     /// the reserve for as long as the turn lasts. The same answers can be sent to the routes for them.
@@ -102,7 +102,7 @@ mod tests {
                 classified += usize::from(has_class);
             }
         }
-        // The chat without a name is no route of the description.
+        // The route of the chat without a name is not in the description.
         assert_eq!(classified + 1, CLASSES.len());
     }
 

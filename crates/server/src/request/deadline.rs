@@ -1,4 +1,4 @@
-//! The time limit for the body of a request, whoever reads it.
+//! The time limit for the body of a request, whichever handler reads it.
 
 use std::{
     future::{Ready, ready},

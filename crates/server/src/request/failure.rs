@@ -31,15 +31,17 @@ use crate::app::Server;
 /// Why a request failed. The text is for people: what is wrong, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
+    #[error("an API key is required: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
     KeyRequired,
-    #[error("this key is not known: check it, or ask the operator of this server for one")]
+    #[error("this API key is invalid: check it, or ask the operator of this server for one")]
     KeyInvalid,
     #[error(
-        "a key is needed: a browser's WebSocket sends a ticket in its address, `?ticket=TICKET`, from `POST /api/ticket` with the key; other clients send the key as `Authorization: Bearer KEY`"
+        "an API key or a ticket is required: a browser's WebSocket sends a ticket in its address, `?ticket=TICKET`, from `POST /api/ticket` with the key; other clients send the key as `Authorization: Bearer KEY`"
     )]
     TicketRequired,
-    #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
+    #[error(
+        "this ticket is invalid: it is unknown, was used, or is older than a minute; get another from `POST /api/ticket`"
+    )]
     TicketInvalid,
     #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "only tokens fail like this"))]
     #[error(
@@ -75,11 +77,11 @@ pub(crate) enum Failure {
     NoGrant,
     #[error("there is no such page: `/docs` lists the endpoints")]
     NoRoute,
-    #[error("there is no such approval request or call that waits for an answer")]
+    #[error("there is no such open approval request or call")]
     NotHeld,
-    #[error("others decide about this: the tool's approval policy does not name you")]
+    #[error("you may not decide this request: the tool's approval policy does not name you")]
     NotTheirs,
-    #[error("this path does not take this method: the `allow` header lists those that it takes")]
+    #[error("this path does not support this method: see the `allow` header")]
     MethodNotAllowed,
     #[error("this endpoint is a WebSocket: send a WebSocket handshake")]
     UpgradeRequired,
@@ -99,13 +101,13 @@ pub(crate) enum Failure {
     Invalid { detail: String, pointer: Option<String> },
     #[error("{0}")]
     Conflict(String),
-    #[error("another answer was given before, and stands")]
+    #[error("a different answer is already in force")]
     ContradictsDecision,
-    #[error("this tool does not allow that decision ({}): `allowed` says what it does", decision_text(*.0))]
+    #[error("this tool does not allow this decision ({}): `allowed` lists the ones that it allows", decision_text(*.0))]
     NotAllowed(DecisionKind),
     #[error("{0}")]
     NotRemembered(RememberError),
-    #[error("the call waits for its approval: a result is taken once it is approved")]
+    #[error("the call is waiting for approval: send its result once it is approved")]
     ApprovalRequired,
     #[error("too late: the hold is settled ({})", too_late(*.0))]
     TooLate(Cause),
@@ -113,13 +115,13 @@ pub(crate) enum Failure {
     TooManyStreams { limit: usize },
     #[error("more than {limit} requests in a second: try again in a second")]
     TooManyRequests { limit: usize },
-    #[error("the server has too many requests at the moment: try again in a second")]
+    #[error("too many connections have a request in progress: retry in a second")]
     TooManyConnections,
     #[error("{limit} connections of this subject have a request in progress, which is the limit: end one")]
     TooManyOfSubject { limit: usize },
     #[error("{0}")]
     Limit(Refusal),
-    #[error("the server has too much to do at the moment: try again soon")]
+    #[error("the server is overloaded: retry in a few seconds")]
     Busy,
     #[error("{0}")]
     Unreadable(String),
@@ -181,23 +183,21 @@ impl Failure {
     /// The status, the kind and the title of each failure. This is the only such table.
     fn class(&self) -> (StatusCode, ProblemKind, &'static str) {
         match self {
-            Self::KeyRequired => (StatusCode::UNAUTHORIZED, ProblemKind::KeyRequired, "A key is needed"),
-            Self::KeyInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::KeyInvalid, "Unknown key"),
-            Self::TicketRequired => (StatusCode::UNAUTHORIZED, ProblemKind::TicketRequired, "A ticket is needed"),
-            Self::TicketInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TicketInvalid, "Unknown ticket"),
+            Self::KeyRequired => (StatusCode::UNAUTHORIZED, ProblemKind::KeyRequired, "API key required"),
+            Self::KeyInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::KeyInvalid, "Invalid API key"),
+            Self::TicketRequired => (StatusCode::UNAUTHORIZED, ProblemKind::TicketRequired, "Ticket required"),
+            Self::TicketInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TicketInvalid, "Invalid ticket"),
             Self::TokenInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TokenInvalid, "Invalid token"),
             Self::TooManyWrongKeys { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyWrongKeys, "Too many wrong keys")
             }
-            Self::RoleRequired { .. } => (StatusCode::FORBIDDEN, ProblemKind::RoleRequired, "Another role is needed"),
+            Self::RoleRequired { .. } => (StatusCode::FORBIDDEN, ProblemKind::RoleRequired, "Role required"),
             Self::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, ProblemKind::Unauthenticated, "Not authenticated"),
-            Self::ForeignHost => (StatusCode::FORBIDDEN, ProblemKind::ForeignHost, "This host is not served"),
-            Self::ForeignOrigin => (StatusCode::FORBIDDEN, ProblemKind::ForeignOrigin, "This origin is not allowed"),
-            Self::UnsupportedContentType { .. } => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                ProblemKind::UnsupportedContentType,
-                "This content type is refused",
-            ),
+            Self::ForeignHost => (StatusCode::FORBIDDEN, ProblemKind::ForeignHost, "Host not allowed"),
+            Self::ForeignOrigin => (StatusCode::FORBIDDEN, ProblemKind::ForeignOrigin, "Origin not allowed"),
+            Self::UnsupportedContentType { .. } => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, ProblemKind::UnsupportedContentType, "Unsupported content type")
+            }
             Self::WrongHost => (StatusCode::BAD_REQUEST, ProblemKind::Invalid, "Invalid request"),
             Self::NotFound | Self::NoRoute | Self::NotHeld | Self::NoGrant => {
                 (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
@@ -205,32 +205,28 @@ impl Failure {
             Self::MethodNotAllowed => {
                 (StatusCode::METHOD_NOT_ALLOWED, ProblemKind::MethodNotAllowed, "Method not allowed")
             }
-            Self::UpgradeRequired => {
-                (StatusCode::UPGRADE_REQUIRED, ProblemKind::UpgradeRequired, "A WebSocket is needed")
-            }
+            Self::UpgradeRequired => (StatusCode::UPGRADE_REQUIRED, ProblemKind::UpgradeRequired, "WebSocket required"),
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooLarge, "The body is too large"),
             Self::TooDeep { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooDeep, "The JSON is too deep"),
             Self::TooManyNodes { .. } => {
                 (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooManyValues, "The JSON has too many values")
             }
             Self::Incomplete => (StatusCode::BAD_REQUEST, ProblemKind::Incomplete, "The body is incomplete"),
-            Self::TooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, ProblemKind::TooSlow, "The body is too slow"),
+            Self::TooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, ProblemKind::TooSlow, "The body arrived too slowly"),
             Self::NotJson(_) => (StatusCode::BAD_REQUEST, ProblemKind::NotJson, "The body is not JSON"),
             Self::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Invalid, "Invalid request"),
             Self::Conflict(_) => (StatusCode::CONFLICT, ProblemKind::Conflict, "Conflict"),
             Self::ContradictsDecision => {
-                (StatusCode::CONFLICT, ProblemKind::ContradictsDecision, "Another answer stands")
+                (StatusCode::CONFLICT, ProblemKind::ContradictsDecision, "A different answer is in force")
             }
-            Self::NotTheirs => (StatusCode::FORBIDDEN, ProblemKind::NotAnApprover, "Others decide about this"),
+            Self::NotTheirs => (StatusCode::FORBIDDEN, ProblemKind::NotAnApprover, "Not an approver"),
             Self::NotRemembered(RememberError::TooMany { .. }) => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyGrants, "Too many grants")
             }
             Self::NotAllowed(_) | Self::NotRemembered(_) => {
-                (StatusCode::FORBIDDEN, ProblemKind::DecisionNotAllowed, "This decision is not allowed")
+                (StatusCode::FORBIDDEN, ProblemKind::DecisionNotAllowed, "Decision not allowed")
             }
-            Self::ApprovalRequired => {
-                (StatusCode::CONFLICT, ProblemKind::ApprovalRequired, "The call waits for its approval")
-            }
+            Self::ApprovalRequired => (StatusCode::CONFLICT, ProblemKind::ApprovalRequired, "Approval required"),
             Self::TooLate(_) => (StatusCode::GONE, ProblemKind::TooLate, "Too late"),
             Self::TooManyStreams { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyStreams, "Too many open streams")
@@ -259,7 +255,7 @@ impl Failure {
             Self::TooManyConnections => {
                 (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::TooManyConnections, "Too many connections")
             }
-            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Busy, "Too much to do"),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Busy, "Overloaded"),
             Self::Unreadable(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ProblemKind::Unreadable, "The chat can't be read")
             }

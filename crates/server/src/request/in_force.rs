@@ -1,4 +1,4 @@
-//! What the answer to a hold has come to.
+//! From the result of an answer to a hold to the response.
 
 use holdpoint_protocol::{
     holds::{Cause, DecisionKind},
@@ -8,7 +8,7 @@ use holdpoint_runtime::turn::Answered;
 
 use super::Failure;
 
-/// Whether an answer to a hold is in force: `Ok(true)` if the same answer was given before.
+/// The response to an answer that is in force, given now or before. Everything else is a failure.
 pub(crate) fn in_force(answered: Answered) -> Result<AckResponse, Failure> {
     match answered {
         Answered::Taken => Ok(AckResponse::taken(false)),
@@ -55,7 +55,7 @@ pub(super) fn decision_text(kind: DecisionKind) -> &'static str {
     }
 }
 
-/// Why the hold can't be answered any more.
+/// Why the hold can no longer be answered.
 pub(super) fn too_late(cause: Cause) -> &'static str {
     match cause {
         Cause::Superseded => "superseded",

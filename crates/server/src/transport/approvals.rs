@@ -40,7 +40,7 @@ pub(crate) struct InboxQuery {
     after: Option<String>,
     /// Only calls of this tool.
     tool: Option<String>,
-    /// Only those of this chat.
+    /// Only the requests of this chat.
     chat: Option<String>,
     /// Only those in the chats of this subject.
     requested_by: Option<String>,
@@ -93,7 +93,7 @@ pub(crate) async fn list(
     let bytes = page.items.iter().map(|row| row.bytes() + ENTRY_BYTES).sum();
     let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
     drop(reading);
-    let items = page.items.into_iter().map(move |row| runtime.pending_approval(&row, &identity));
+    let items = page.items.into_iter().map(move |row| row.entry(&identity));
     Ok(with_next_of(&parameters, list::array(items, held), limit, page.next))
 }
 
@@ -130,7 +130,7 @@ pub(crate) async fn get(
 
 /// Shows what has become of an approval request: who decided, what runs, and what came of it.
 ///
-/// For everybody who may see the request, and whoever has decided it, also after it has ended. `GET /api/events` reports
+/// For everybody who may see the request or has decided it, also after it has ended. `GET /api/events` reports
 /// every change of it to its approvers with `approvals`, and to the owner of the chat with `chat`.
 #[utoipa::path(
     get,

@@ -65,7 +65,7 @@ impl RecordQuery {
         let page = PageQuery::new(self.limit, self.after);
         let time = |name: &str, text: Option<String>| {
             let wrong =
-                |text: &str| Failure::invalid(format!("{name}: {text:?} is no time such as 2026-11-20T09:30:00Z"));
+                |text: &str| Failure::invalid(format!("{name}: {text:?} is not a time such as 2026-11-20T09:30:00Z"));
             text.map(|text| Timestamp::parse(&text).ok_or_else(|| wrong(&text))).transpose()
         };
         let query = AuditQuery {
@@ -77,7 +77,7 @@ impl RecordQuery {
             until: time("until", self.until)?,
             after: None,
         };
-        let wrong = |step: &str| Failure::invalid(format!("step: {step:?} is no step, such as \"decided\""));
+        let wrong = |step: &str| Failure::invalid(format!("step: {step:?} is not a step such as \"decided\""));
         let step = |step: &String| serde_json::from_value(json!(step)).map_err(|_| wrong(step));
         Ok((page, query, self.step.as_ref().map(step).transpose()?, parameters))
     }
@@ -85,7 +85,7 @@ impl RecordQuery {
 
 /// Reads the record, oldest first: one line of JSON for each step of each call.
 ///
-/// An admin sees all lines, others those of their own chats and of their own decisions.
+/// An admin sees all lines, others the lines of their own chats and decisions.
 #[utoipa::path(
     get,
     path = "/api/audit",

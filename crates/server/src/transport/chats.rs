@@ -35,7 +35,7 @@ impl ScopeQuery {
         match self.all.as_deref() {
             None | Some("false") => Ok(false),
             Some("" | "true") => Ok(true),
-            Some(other) => Err(Failure::invalid(format!("all: {other:?} is not known; `true` and `false` are"))),
+            Some(other) => Err(Failure::invalid(format!("all: {other:?} is not a value of it: use `true` or `false`"))),
         }
     }
 }
@@ -128,7 +128,7 @@ pub(crate) struct HoldsQuery {
     operation_id = "chatHolds",
     params(
         ("id" = String, Path, description = "The chat.", example = "chat_1"),
-        ("calls" = Option<CallsQuery>, Query, description = "`all` lists calls that needed nobody as well."),
+        ("calls" = Option<CallsQuery>, Query, description = "`all` also lists calls that did not need a person."),
     ),
     responses((status = 200, description = "The calls, oldest first.", body = Vec<ChatHold>, example = json!([openapi::examples::hold()]))),
 )]
@@ -141,11 +141,10 @@ pub(crate) async fn holds(
     let listed = match query.calls.as_deref() {
         None => Listed::Holds,
         Some("all") => Listed::Calls,
-        Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
+        Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not a value of it: use `all`"))),
     };
-    let tools = server.inner.runtime.tools_of(identity.subject(), &ChatId::from(chat.as_str()));
     let reading = server.inner.reading(identity.subject()).await?;
-    let holds = open(&server, &identity, &chat).await?.holds_text(listed, &tools, &identity).await?;
+    let holds = open(&server, &identity, &chat).await?.holds_text(listed, &identity).await?;
     let held = server.inner.responses.of(identity.subject()).hold(holds.len()).await?;
     drop(reading);
     Ok(list::text(holds, held))
@@ -165,7 +164,7 @@ pub(crate) struct Stopped {
     tag = "chats",
     operation_id = "stop",
     params(("id" = String, Path, description = "The chat.", example = "chat_1")),
-    responses((status = 200, description = "No turn runs or waits any more.", body = Stopped, example = json!({"ok": true}))),
+    responses((status = 200, description = "No turn is running or waiting.", body = Stopped, example = json!({"ok": true}))),
 )]
 pub(crate) async fn stop(
     State(server): State<Server>,

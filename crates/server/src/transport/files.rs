@@ -36,7 +36,7 @@ const SHOWN: [&str; 9] = [
     params(
         ("id" = String, Path, description = "The chat.", example = "chat_1"),
         ("call" = String, Path, description = "The call.", example = "call_1"),
-        ("index" = usize, Path, description = "The place of the file among those of the call.", example = 0),
+        ("index" = usize, Path, description = "The index of the file among the files of the call.", example = 0),
     ),
     responses((status = 200, description = "The file, with the media type that the tool said. What a browser might run is sent as a download.", content_type = "application/octet-stream", body = [u8], example = json!("the bytes of the file"))),
 )]
@@ -63,7 +63,7 @@ pub(crate) async fn get(
         (header::CONTENT_DISPOSITION, HeaderValue::from_static(disposition)),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-        // It never changes, but only whoever may read the chat may have it.
+        // It never changes, but only a subject that may read the chat may have it.
         (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600")),
     ];
     Ok((headers, whole(bytes, held)).into_response())

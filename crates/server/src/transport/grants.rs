@@ -45,7 +45,7 @@ pub(crate) async fn list(
 
 /// Revokes a grant.
 ///
-/// From the response on, no call starts on it. Revoking it again changes nothing. For whoever made it, the owner of the
+/// From the response on, no call starts on it. Revoking it again changes nothing. For its maker, the owner of the
 /// chats that it is for, and admins; 404 for everybody else.
 #[utoipa::path(
     delete,

@@ -36,7 +36,7 @@ pub(super) fn text(bytes: Vec<u8>, held: Held) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], whole(bytes, held)).into_response()
 }
 
-/// A body in one piece. Its bytes in flight are released like those of an array.
+/// A body in one piece. Its bytes in flight are released like an array's.
 pub(super) fn whole(bytes: Vec<u8>, held: Held) -> Body {
     Body::from_stream(futures::stream::unfold(Some((bytes, held)), async |state| {
         let (bytes, held) = state?;

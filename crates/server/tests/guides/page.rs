@@ -59,7 +59,7 @@ impl Page {
 
     /// A promise of the page, to the letter, so that who changes it comes by the test of it.
     pub(crate) fn promises<'a>(&self, text: &'a str) -> &'a str {
-        assert!(self.prose.contains(&words(text)), "{} does not say `{text}` any more", self.name);
+        assert!(self.prose.contains(&words(text)), "{} no longer says `{text}`", self.name);
         text
     }
 
@@ -161,7 +161,7 @@ pub(crate) fn line_matches(pattern: &str, line: &str) -> bool {
 }
 
 #[test]
-fn what_is_printed_is_compared_line_by_line() {
+fn printed_output_is_compared_line_by_line() {
     let block = |text: &str| Block {
         place: String::new(),
         language: "text".to_owned(),
@@ -178,7 +178,7 @@ fn what_is_printed_is_compared_line_by_line() {
 }
 
 #[test]
-fn blocks_have_their_heading_and_their_place() {
+fn blocks_know_their_heading_and_line() {
     let text = "# Page\n```sh\none\n```\n## Next\n1. a list\n\n   ```toml\n   a = 1\n     b\n   ```\n";
     let found = blocks("p.md", text);
     assert_eq!(

@@ -190,7 +190,7 @@ pub(crate) async fn console(reader: &mut Reader) {
     for (button, decision, state, shown) in [
         ("**Approve** | the tool runs with the input on the card", json!({"approved": true}), "output-available", "50"),
         (
-            "**Deny** | nothing runs. The assistant is told, with your reason",
+            "**Deny** | nothing runs. The assistant gets your reason",
             json!({"approved": false, "reason": "too much"}),
             "output-denied",
             "too much",

@@ -123,12 +123,12 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_sse() {
+async fn random_turns_over_sse() {
     play_all("SSE", |world, seed| async move { sse::play(&world, seed).await }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_live() {
+async fn random_turns_over_live() {
     play_all("live", |world, seed| async move { live::play(&world, seed).await }).await;
 }
 

@@ -7,7 +7,7 @@ mod support;
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -506,7 +506,7 @@ const ROWS: &[Row] = &[
                 let change = |data: &mut Value| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}");
                 change_hold(file, "waits", change);
             },
-            |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
+            |file| change_hold(file, "waits", |data| data["request"]["terms"]["reason"] = json!("It is routine.")),
             |file| change_hold(file, "voting", |data| data["request"]["votes"] = json!(["bob", "carol"])),
             |file| sql(file, "UPDATE holds SET due_at = due_at + 86400000"),
             |file| sql(file, "DELETE FROM holds WHERE tool = 'pay'"),
@@ -708,7 +708,7 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn verify_finds_what_the_guide_says() {
+async fn verify_finds_every_change_that_the_guide_names() {
     let scene = played().await;
     let whole = scene.copy("whole");
     let (code, said) = scene.verify(&whole, &["--save", "kept.ndjson"]);
@@ -752,7 +752,7 @@ const UNTOUCHED: usize = 2;
 
 /// An earlier copy of the file in place of the newer one, and a chat that never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_rolled_back_shows_and_what_was_invented_does_not() {
+async fn verify_finds_a_rollback_but_not_an_invented_chat() {
     let scene = Scene::set().await;
     scene.paid("paid", json!({"approved": true})).await;
     let earlier = scene.copy("earlier");
@@ -777,9 +777,25 @@ async fn what_was_rolled_back_shows_and_what_was_invented_does_not() {
     assert_eq!(scene.verify(&now, &["--against", "kept.ndjson"]).0, Some(0));
 }
 
+/// `holdpoint verify | head -1`: what reads the report may go away, and the exit code still says what was found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_exit_code_needs_no_reader_of_the_report() {
+    let scene = Scene::set().await;
+    scene.paid("mine", json!({"approved": true})).await;
+    sql(&scene.database(), "UPDATE audit SET actor = 'eve'");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    let command = command.arg("verify").arg("--data").arg(scene.copy("changed")).current_dir(scene.folder.path());
+    let mut verify = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    drop(verify.stdout.take());
+    let done = verify.wait_with_output().expect("it ends");
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
 /// The tombstone says who may use the id of a deleted chat again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_that_has_changed_hands_shows() {
+async fn verify_finds_a_changed_owner_of_a_deleted_chat() {
     let scene = Scene::set().await;
     scene.paid("mine", json!({"approved": true})).await;
     let (status, _) = scene.ask("ann", Method::DELETE, "/api/chat/mine", &Value::Null).await;
@@ -798,7 +814,7 @@ async fn an_id_that_has_changed_hands_shows() {
 
 /// The one who decides was shown a row, and what runs is in the facts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_runs_that_was_not_shown() {
+async fn a_changed_row_runs_nothing_that_was_not_shown() {
     let scene = Scene::set().await;
     scene.say("waits", "pay").await;
     let approval = scene.approval("waits").await;
@@ -827,12 +843,20 @@ async fn nothing_runs_that_was_not_shown() {
 
     // Everything else that the row says.
     let changes: &[fn(&Connection)] = &[
-        |file| change_hold(file, "waits", |data| data["request"]["reason"] = json!("It is routine.")),
+        |file| change_hold(file, "waits", |data| data["request"]["terms"]["reason"] = json!("It is routine.")),
+        |file| change_hold(file, "waits", |data| data["request"]["terms"]["headline"] = json!("Pay {to} nothing")),
+        |file| {
+            change_hold(file, "waits", |data| {
+                data["request"]["terms"]["schema"] = json!({"type": "object", "required": ["to"]})
+            })
+        },
         |file| change_hold(file, "waits", |data| data["deadline"] = json!(1_900_000_000_000_u64)),
         |file| change_hold(file, "waits", |data| data["request"]["votes"] = json!(["bob"])),
         |file| change_hold(file, "waits", |data| data["request"]["isEscalated"] = json!(true)),
         |file| {
-            change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["subject:mallory"]}));
+            change_hold(file, "waits", |data| {
+                data["request"]["terms"]["approvers"] = json!({"by": ["subject:mallory"]})
+            });
         },
         |file| sql(file, "UPDATE holds SET due_at = due_at + 1"),
         |file| sql(file, "UPDATE holds SET since = since - 1"),
@@ -897,7 +921,9 @@ async fn a_row_that_was_refused_is_written_anew() {
     let shown = scene.get("bob", "/api/approvals").await;
     let changes: [Change; 3] = [
         |file| change_hold(file, "waits", |data| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}")),
-        |file| change_hold(file, "waits", |data| data["request"]["approvers"] = json!({"by": ["group:finance"]})),
+        |file| {
+            change_hold(file, "waits", |data| data["request"]["terms"]["approvers"] = json!({"by": ["group:finance"]}))
+        },
         |file| {
             sql(file, "UPDATE holds SET due_at = due_at + 86400000");
             sql(file, "UPDATE approvers SET since = since + 1");
@@ -924,7 +950,7 @@ async fn a_row_that_was_refused_is_written_anew() {
 
 /// Rows that are gone, or can't be read, are written anew without anybody asking: a hold expires when it has to.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deadline_holds_whatever_became_of_its_row() {
+async fn a_hold_expires_although_its_row_was_changed() {
     let changes: [Change; 5] = [
         |file| sql(file, "DELETE FROM holds"),
         |file| sql(file, "UPDATE holds SET data = x'01', due_at = NULL"),
@@ -962,7 +988,7 @@ async fn a_deadline_holds_whatever_became_of_its_row() {
 
 /// A row that is gone hides the question, and does not end it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_whose_row_is_gone_still_waits() {
+async fn a_request_whose_row_was_deleted_still_waits() {
     let scene = Scene::set().await;
     scene.say("waits", "pay").await;
     let approval = scene.approval("waits").await;
@@ -978,7 +1004,7 @@ async fn a_question_whose_row_is_gone_still_waits() {
 
 /// The record says who deleted a chat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_is_a_line_of_the_record() {
+async fn the_audit_log_has_a_line_for_a_deletion() {
     let scene = Scene::set().await;
     for (chat, by) in [("mine", "ann"), ("theirs", "root")] {
         scene.paid(chat, json!({"approved": true})).await;
@@ -999,7 +1025,7 @@ async fn a_deletion_is_a_line_of_the_record() {
 
 /// A database in which no node has ever run: what is imported is in the chain, and PostgreSQL's rows are compared too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_imported_into_a_new_database_is_verified() {
+async fn an_imported_chat_passes_verify() {
     let scene = Scene::set().await;
     scene.paid("paid", json!({"approved": true, "reason": "fine"})).await;
     scene.say("voting", "wire").await;

@@ -1,6 +1,6 @@
 //! Conversion of a server's tool list into tools.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rmcp::model::{Tool as McpTool, ToolAnnotations};
 use serde_json::Value;
@@ -38,9 +38,18 @@ pub(super) fn tools(
             known: or_none(listed.iter().map(|tool| tool.name.as_ref())),
         }));
     }
+    // Nobody can say which of them a call would be for.
+    let is_ambiguous = |name: &str| listed.iter().filter(|tool| tool.name == name).count() > 1;
+    let ambiguous: BTreeSet<&str> = listed.iter().map(|tool| &*tool.name).filter(|name| is_ambiguous(name)).collect();
+    warnings.extend(ambiguous.iter().map(|name| McpWarning::LeftOut {
+        tool: plain(name, MAX_NAME_CHARS),
+        problem: "the server lists several tools of this name".to_owned(),
+    }));
     let names = names(&settings.name, listed.iter().map(|tool| tool.name.as_ref()));
     let is_offered = |name: &str| {
-        settings.offered.as_ref().is_none_or(|offered| offered.contains(name)) && !settings.denied.contains(name)
+        settings.offered.as_ref().is_none_or(|offered| offered.contains(name))
+            && !settings.denied.contains(name)
+            && !ambiguous.contains(name)
     };
     let mut tools = Vec::new();
     let mut offered = Vec::new();
@@ -261,6 +270,15 @@ mod tests {
         let listing = tools(&settings, &list([listed("t", json!({}))]), nothing);
         assert!(listing.tools.is_empty());
         assert_eq!(listing.warnings, [McpWarning::LeftOut { tool: "s_t".to_owned(), problem: "no".to_owned() }]);
+    }
+
+    #[test]
+    fn tools_that_share_a_name_are_left_out() {
+        let twice = [listed("good", json!({})), listed("good", json!({"title": "Other"})), listed("x", json!({}))];
+        let listing = tools(&settings(ApprovalPolicy::Never), &list(twice), nothing);
+        let names: Vec<&str> = listing.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+        assert_eq!(names, ["s_x"]);
+        assert!(matches!(&*listing.warnings, [McpWarning::LeftOut { tool, .. }] if tool == "good"));
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl Following {
         self.update(&questions, responses).await
     }
 
-    /// Tells the task what it has asked for. If we go down before that is saved, it is told again, and ignores it.
+    /// Tells the task what it has asked for. A crash before the save sends the input again; servers ignore duplicates.
     async fn update(&mut self, questions: &[Question], responses: InputResponses) -> Result<(), CallError> {
         loop {
             let params = UpdateTaskParams::new(self.task.clone(), responses.clone());

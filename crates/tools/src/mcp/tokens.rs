@@ -1,5 +1,5 @@
-//! Access tokens that were sent to a server. They are no settings, and change: an answer that repeats one is masked by what
-//! was sent last.
+//! Access tokens that were sent to a server. Tokens rotate, so responses are redacted with
+//! the tokens that were sent last.
 
 use std::{
     collections::VecDeque,

@@ -114,7 +114,7 @@ export type CallContext = {
   run?: ToolProgress | undefined;
   /** Its tool, from `tools`. */
   tool?: Pick<ToolSpec, "execution" | "approval"> | undefined;
-  /** Who this user is: `subject` of `me()`. Whoever has approved waits for the others. */
+  /** Who this user is: `subject` of `me()`. An approver who has approved waits for the others. */
   subject?: string | undefined;
   /** A newer message has replaced it, if the application knows that before the record is read. */
   isSuperseded?: boolean | undefined;

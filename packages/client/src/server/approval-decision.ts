@@ -24,7 +24,7 @@ type DecisionOfKind =
       /** Makes a grant: later calls that it covers run without a question. Only if `allowed` has `remember`. */
       remember?: Remember;
     }
-  /** Denies the call. The model is told, with the reason. */
+  /** Denies the call. The model gets the reason. */
   | { approved: false; input?: never; output?: never; reason?: string; remember?: never }
   /** Answers in the tool's place: the tool does not run, and the model gets this output as its result. */
   | { output: Json; approved?: never; input?: never; reason?: string; remember?: never };

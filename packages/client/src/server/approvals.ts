@@ -42,7 +42,7 @@ export class Approvals {
 
   /**
    * What has become of an approval request: the request, its decision, what runs and what came of it. For everybody who
-   * may see it, and whoever has decided it, also after it has ended. Rejects with 404 if there is none that this user may
+   * may see it or has decided it, also after it has ended. Rejects with 404 if there is none that this user may
    * see.
    */
   async record(approvalId: ApprovalId, { signal }: RequestOptions = {}): Promise<ApprovalRecord> {

@@ -100,7 +100,7 @@ const LINK = /^\/api\/chat\/(?:[\w~-]|%[\dA-F]{2})+\/files\/((?:[\w~-]|%[\dA-F]{
 /** A segment of dots is another path, also where the dots are escaped. */
 const DOTS = /\/(?:%2E){1,2}\//;
 
-/** The call whose file a link in an output leads to; `undefined` for everything that is no such link. */
+/** The call whose file a link in an output leads to; `undefined` for any other link. */
 export function callOfFile(link: unknown): ToolCallId | undefined {
   if (typeof link !== "string" || DOTS.test(link)) return undefined;
   const call = LINK.exec(link)?.[1];
@@ -119,7 +119,7 @@ export type EarlierAttempts = {
   others: readonly ChatHold[];
 };
 
-/** The calls among `holds` that are in none of the messages any more, because their turn was superseded. */
+/** The calls among `holds` that are no longer in any message, because their turn was superseded. */
 export function earlierAttempts(
   holds: readonly ChatHold[] | undefined,
   messages: readonly { id: MessageId }[],

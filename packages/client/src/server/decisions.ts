@@ -146,7 +146,7 @@ export class Decisions {
     return settled;
   }
 
-  /** Waits for the answer. A decision for which nobody waits any more is not sent again. */
+  /** Waits for the answer. A decision that is no longer awaited is not sent again. */
   #answerTo(approvalId: ApprovalId, sending: Sending, signal: AbortSignal | undefined): Promise<SettledDecision> {
     if (signal === undefined) {
       sending.isKept = true;

@@ -48,7 +48,7 @@ export class Holdpoint {
     return await this.#server.json<ServerReport>("/api/status", { signal });
   }
 
-  /** The server's tools, or those of one chat: where each runs, and whether it needs an approval. */
+  /** The server's tools, or the tools of one chat: where each runs, and whether it needs an approval. */
   async tools({ chatId, signal }: RequestOptions & { chatId?: ChatId | undefined } = {}): Promise<ToolSpec[]> {
     const query = chatId === undefined ? "" : `?chatId=${encodeURIComponent(chatId)}`;
     return await this.#server.json<ToolSpec[]>(`/api/tools${query}`, { signal });
@@ -124,7 +124,7 @@ export type ClientOrOptions = HoldpointOptions & {
   client?: Holdpoint | undefined;
 };
 
-/** Options with a client as options with those of the client. */
+/** Options with a client as options with the client's. */
 export function withServerOptions<T extends ClientOrOptions>(options: T): Omit<T, "client"> {
   const { client, ...others } = options;
   if (client === undefined) return others;

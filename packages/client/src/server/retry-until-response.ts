@@ -26,7 +26,7 @@ export async function retryUntilResponse<T>(
   const { signal = new AbortController().signal, onRetry } = options;
   const backoff = new Backoff(200, 5_000);
   for (;;) {
-    // Also after a pause: whoever has left wants no other attempt.
+    // Also after a pause: an aborted request needs no other attempt.
     signal.throwIfAborted();
     try {
       return await withTimeLimit(ATTEMPT_MS, signal, attempt);

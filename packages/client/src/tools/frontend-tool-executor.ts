@@ -170,7 +170,7 @@ export class FrontendToolExecutor {
     const records = new Map(holds.map((hold) => [hold.toolCallId, hold]));
     for (const [toolCallId, running] of this.#running) {
       const record = records.get(toolCallId);
-      // A call that the record has had and does not have any more was deleted with its chat.
+      // A call that is no longer in the record was deleted with its chat.
       const isOver = record === undefined ? this.#held.has(toolCallId) : record.state === "settled" || record.cut;
       if (isOver && running.isWaiting) this.#end(toolCallId);
     }

@@ -25,7 +25,7 @@ export class RunningCall {
     return this.#abort.signal;
   }
 
-  /** Whether nobody wants the result any more. */
+  /** Whether the result is no longer wanted. */
   get isOver(): boolean {
     return this.#isOver;
   }

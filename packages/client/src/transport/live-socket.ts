@@ -198,8 +198,7 @@ export class LiveSocket {
 
   #pingAgain(abandon: (reason: string) => void): void {
     const [oldest] = this.#pinged.values();
-    if (oldest !== undefined && performance.now() - oldest > TIMEOUT_MS)
-      abandon("The server does not answer any more.");
+    if (oldest !== undefined && performance.now() - oldest > TIMEOUT_MS) abandon("The server no longer answers.");
     else this.#ping();
   }
 

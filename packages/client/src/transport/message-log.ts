@@ -103,7 +103,7 @@ export class MessageLog {
     this.#count();
   }
 
-  /** Drops unread chunks: nobody will read them. */
+  /** Drops unread chunks: they will not be read. */
   discard(): void {
     this.#unread = [];
     this.#count();
@@ -127,7 +127,7 @@ export class MessageLog {
     this.#count();
   }
 
-  /** A reader that starts over gets only the edited input. One that has read the other one is told. */
+  /** A reader that starts over gets only the edited input. One that has read the other input gets the edit. */
   #edit(chunk: Chunk, { toolCallId, input }: NonNullable<ReturnType<typeof editedInputOf>>): void {
     const isAnnounced = (item: Item) =>
       item !== PAUSE && item.type === "tool-input-available" && item.toolCallId === toolCallId;

@@ -1,4 +1,4 @@
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use axum_app::{Failure, app, database::Database, runtime};
 use holdpoint_demo::DemoModel;
@@ -10,13 +10,10 @@ async fn main() -> Result<(), Failure> {
     let log = Arc::new(SqliteLog::open(Path::new("agent-data"))?);
     let (app, server) = app(database.clone(), runtime(&database, Arc::new(DemoModel))?.log(log).start().await?);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8788").await?;
-    let closing = server.clone();
-    let stopped = async move {
+    let stop = async move {
         let _ = tokio::signal::ctrl_c().await;
-        closing.close();
+        server.shutdown(Duration::from_secs(10)).await;
     };
-    axum::serve(listener, app).with_graceful_shutdown(stopped).await?;
-    server.closed().await;
-    server.runtime().shutdown(std::time::Duration::from_secs(10)).await;
+    axum::serve(listener, app).with_graceful_shutdown(stop).await?;
     Ok(())
 }

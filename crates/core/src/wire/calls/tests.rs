@@ -58,15 +58,8 @@ fn invalid(call: &str) -> Fact {
 }
 
 fn asked(call: &str) -> Fact {
-    let (approval, reason) = (ApprovalId::from("a"), "it costs".to_owned());
-    Fact::Asked {
-        call: id(call),
-        approval,
-        reason,
-        at: NOW,
-        expires: Some(LATER),
-        approvers: std::sync::Arc::default(),
-    }
+    let terms = std::sync::Arc::default();
+    Fact::Asked { call: id(call), approval: ApprovalId::from("a"), at: NOW, expires: Some(LATER), terms }
 }
 
 fn decided(call: &str, approved: bool) -> Fact {

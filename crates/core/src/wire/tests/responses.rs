@@ -105,3 +105,29 @@ fn a_client_is_told_to_run_what_it_has_approved() {
     let (chunks, is_over) = written(&mut response, &facts);
     assert_eq!((&*chunks, is_over), ("start tool-input-available tool-output-available finish", true));
 }
+
+/// Whether a response has confirmed a browser's result shows in what the client has got since.
+#[test]
+fn a_result_is_confirmed_once() {
+    use crate::turn::ClientHas;
+    let facts = facts(
+        "opened, said u1, turn, step, called open, step ended, started open, reported open, step, called pay, called look, \
+         step ended, asked pay, started look, ran look",
+    );
+    let reported = facts.iter().position(|fact| matches!(fact, Fact::Settled { .. })).expect("it is there");
+    let own_results = vec!["open".into()];
+    for from in [reported, facts.len() - 1] {
+        let plan =
+            ResponsePlan { is_replay: true, own_results: own_results.clone(), ..ResponsePlan::from(from as u64) };
+        let shown = |has| {
+            let plan = ResponsePlan { has, ..plan.clone() };
+            written(&mut Response::new(Box::new(AdkSse::new(View::default())), plan, facts.len() as u64), &facts).0
+        };
+        let is_confirmed = |chunks: &str| chunks.contains("tool-output-available");
+        let has = vec![("open".into(), ClientHas::Outcome)];
+        let chunks = shown(has.clone());
+        assert!(is_confirmed(&chunks), "{chunks}");
+        let chunks = shown([has, vec![("pay".into(), ClientHas::Request)]].concat());
+        assert!(!is_confirmed(&chunks), "{chunks}");
+    }
+}

@@ -91,10 +91,10 @@ impl Claims {
         }
         let name = self.subject.of(claims).and_then(Value::as_str).unwrap_or_default();
         let subject = Subject::named(name).map_err(|why| {
-            // The token is good, so its owner can't know: whoever runs the server has to.
+            // The token is good, so its owner can't fix it: the operator of the server has to.
             if let Some(left_out) = self.refused.next() {
                 let name = name.escape_default();
-                tracing::warn!(%why, %name, left_out, "a token of the issuer has a subject that is no name");
+                tracing::warn!(%why, %name, left_out, "a token of the issuer has a subject that is not a valid name");
             }
             TokenRefusal::Invalid
         })?;

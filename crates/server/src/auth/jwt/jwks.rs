@@ -31,7 +31,7 @@ pub(super) enum JwksError {
 #[derive(Debug)]
 pub(super) struct Key {
     id: Option<String>,
-    /// What it may be used for: the algorithm that its entry names, or those of its kind.
+    /// What it may be used for: the algorithm that its entry names, or all algorithms of its kind.
     algorithms: Vec<Algorithm>,
     pub(super) key: DecodingKey,
 }
@@ -44,7 +44,7 @@ pub(super) struct KeySet(Vec<SharedKey>);
 #[derive(Debug)]
 pub(super) enum Match {
     Key(SharedKey),
-    /// There is no key of this id. There may be one in a newer set.
+    /// The set has no key of this id. A newer set may have one.
     UnknownId,
     /// No key fits, and a newer set would not help.
     None,

@@ -96,7 +96,7 @@ pub struct Jwt {
     keys: JwksCache,
 }
 
-/// Why a token identifies nobody.
+/// Why a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRefusal {
     /// It is not a token of the issuer for this server.
@@ -108,7 +108,7 @@ pub(super) enum TokenRefusal {
 }
 
 impl Jwt {
-    /// Checks the settings. The keys of a file are read; those of a URL are fetched later.
+    /// Checks the settings. Keys in a file are read now; keys from a URL are fetched later.
     pub fn new(settings: &JwtSettings) -> Result<Self, JwtError> {
         Self::with_timing(settings, Timing::default())
     }

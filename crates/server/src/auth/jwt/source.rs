@@ -173,7 +173,7 @@ struct State {
 }
 
 impl JwksCache {
-    /// Reads the keys of a file. Those of a URL are fetched later, so that a server starts although it is away.
+    /// Reads the keys of a file. Keys from a URL are fetched later, so the server starts even without them.
     pub(super) fn new(source: Source, timing: Timing) -> Result<Self, JwtError> {
         let keys = match &source {
             Source::Url { .. } => None,
@@ -240,7 +240,7 @@ impl Shared {
         let Timing { interval, retry, gap, .. } = self.timing;
         loop {
             let is_failing = self.refresh().await;
-            // Whoever asks meanwhile is heard afterwards.
+            // Requests that arrive in the pause are served after it.
             sleep(gap).await;
             let rest = if is_failing { retry } else { interval }.saturating_sub(gap);
             let _ = timeout(rest, self.wanted.notified()).await;

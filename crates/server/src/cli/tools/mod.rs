@@ -51,7 +51,7 @@ struct ImportArgs {
     tags: Vec<String>,
 }
 
-/// Why there are no tools.
+/// Why no tools were imported.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{path}: {error}")]
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let mut notes = Vec::new();
     let written = import(args, &mut notes).and_then(|text| {
         let printed = io::stdout().lock().write_all(text.as_bytes());
-        // Whoever reads it has seen enough.
+        // The reader has closed the pipe: it has seen enough.
         printed.or_else(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(Failure::Write(error)),
@@ -120,7 +120,7 @@ fn write(api: &Api, args: &ImportArgs, notes: &mut Vec<String>) -> Result<String
             continue;
         }
         let name = name(&args.prefix, operation, &mut taken);
-        // Whoever names an address allows it; a description does not.
+        // An address on the command line is allowed; an address in a description is not.
         let is_local = args.base_url.as_deref().is_some_and(is_this_machine);
         let tool = tool(call, &name, is_local).or_else(|problem| match args.base_url {
             Some(_) => tool(call, &name, true),

@@ -47,7 +47,7 @@ impl Operation {
     ) -> Result<Self, String> {
         let text =
             |key: &str| operation.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        // Those of an operation that was left out.
+        // Notes of an operation that was left out.
         schemas.take_notes();
         let mut notes = Vec::new();
         let body = match operation.get("requestBody") {
@@ -136,7 +136,7 @@ impl Operation {
     }
 }
 
-/// The parameters, each once: those of the operation override those of the path.
+/// The parameters, each once: a parameter of the operation overrides the one of the path.
 fn parameters_of<'a>(item: &'a Value, operation: &'a Value, schemas: &Schemas<'a>) -> Vec<Parameter<'a>> {
     let mut parameters: Vec<Parameter<'a>> = Vec::new();
     let all = [item, operation].into_iter().filter_map(|of| of.get("parameters")?.as_array()).flatten();
@@ -185,7 +185,7 @@ fn free_name(parameter: &Parameter<'_>, fields: &Map<String, Value>) -> String {
 /// The fields of a path that no parameter describes, if they have names that a URL takes.
 fn undeclared(path: &str, known: &BTreeSet<String>) -> BTreeSet<String> {
     let names = path.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
-    // What comes after a dollar sign is no field, and is refused with the whole path.
+    // A name after a dollar sign is not a field, and is refused with the whole path.
     let names = names.filter(|name| !name.is_empty() && !path.contains(&format!("${{{name}}}")));
     names.filter(|name| !known.contains(*name)).map(str::to_owned).collect()
 }

@@ -26,7 +26,7 @@ fn is_kept(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Those of them that are lists of schemas.
+/// The keywords whose value is a list of schemas.
 const LISTS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
 /// Resolves the references of one description.
@@ -101,7 +101,7 @@ impl<'a> Schemas<'a> {
             let named = schema.get("required").and_then(Value::as_array).into_iter().flatten();
             let mut required: Vec<Value> = Vec::new();
             for name in named.chain(&self.required_by_themselves(schema)) {
-                // What only the server writes is no input.
+                // A property that only the server writes is not an input.
                 let is_there = name.as_str().is_some_and(|name| properties.contains_key(name));
                 if is_there && !required.contains(name) {
                     required.push(name.clone());
