@@ -63,7 +63,7 @@ holdpoint_testkit::log_contract_suite!(counting_log, around_memory);
 #[test]
 fn it_is_the_one_of_the_documentation() {
     let read = |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("a file");
-    let documented: Vec<String> = read("src/log/mod.rs")
+    let documented: Vec<String> = read("../log/src/lib.rs")
         .lines()
         .filter_map(|line| line.strip_prefix("///"))
         .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned())

@@ -626,7 +626,7 @@ const ROWS: &[Row] = &[
     ),
     ("a grant removed", No, Found, &[|file| sql(file, "DELETE FROM grants WHERE revoked_at IS NULL")]),
     (
-        "by which ids a chat is found, when it changed last, or what the model is told of earlier turns",
+        "by which ids a chat is found, when it changed last, or what the model gets of earlier turns",
         No,
         No,
         &[
