@@ -96,7 +96,10 @@ const attacks = {
     await again("ann", "/api/chat/parts/messages", 20, isOver);
   },
   "results of many numbers": async () => {
-    const begun = { method: "POST", body: JSON.stringify({ id: "acks", messages: [{ role: "user", content: "look" }] }) };
+    const begun = {
+      method: "POST",
+      body: JSON.stringify({ id: "acks", messages: [{ role: "user", content: "look" }] }),
+    };
     await (await server.fetch("ann", "/api/chat", begun, { "x-holdpoint-wait": "resubmit" })).text();
     const holds = await (await server.fetch("ann", "/api/chat/acks/holds")).json();
     assert.equal(holds.length, 60);
