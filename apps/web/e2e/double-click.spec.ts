@@ -30,6 +30,8 @@ function sentBy(page: Page): string[] {
 /** Two clicks at the same position on the screen. Here time itself is what is tested. */
 async function doubleClick(page: Page, button: Locator, gapMs: number): Promise<void> {
   await expect(button).not.toHaveAttribute("aria-disabled", "true");
+  // A click outside of the view would hit nothing, and say nothing.
+  await expect(button).toBeInViewport({ ratio: 1 });
   const box = await button.boundingBox();
   if (box === null) throw new Error("The button is not there.");
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];

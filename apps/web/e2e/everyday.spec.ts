@@ -35,6 +35,40 @@ test("sending scrolls to what was sent, wherever the reader was", async ({ conso
   await expect(console.card("process_payment").getByRole("button", { name: /^Approve/ })).toBeInViewport();
 });
 
+test("what shrinks and grows at the end takes no reader away from it", async ({ console, page }) => {
+  await console.open("sse");
+  for (let turn = 1; turn <= 3; turn++) {
+    await console.send("what's the weather in Tokyo");
+    await expect(console.answers).toHaveCount(turn);
+    await console.expectIdle();
+  }
+  const conversation = page.getByRole("region", { name: "Conversation" });
+  // A card that is decided loses its buttons and gets its result, before the event of the first move has come.
+  await conversation.evaluate(async (element) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const column = element.firstElementChild as HTMLElement;
+    const buttons = document.createElement("div");
+    buttons.style.height = "60px";
+    column.append(buttons);
+    element.scrollTo({ top: element.scrollHeight });
+    for (let i = 0; i < 3; i++) await frame();
+    // Between the frame that shows the shorter column, and the next one, which tells of its move.
+    await new Promise((resolve) =>
+      requestAnimationFrame(() => {
+        buttons.remove();
+        setTimeout(resolve);
+      }),
+    );
+    const result = document.createElement("div");
+    result.style.height = "300px";
+    column.append(result);
+    for (let i = 0; i < 3; i++) await frame();
+  });
+  await expect(page.getByRole("button", { name: "Go to the latest message" })).toHaveCount(0);
+  await conversation.evaluate((element) => element.scrollBy({ top: -200 }));
+  await expect(page.getByRole("button", { name: "Go to the latest message" })).toBeVisible();
+});
+
 test("deleting a chat asks first, and says when it waits", async ({ console, page, server }) => {
   await console.open("sse");
   await console.send("send 50 dollars to Hanako");

@@ -14,6 +14,11 @@ interface Props {
 
 const NEAR_END_PX = 80;
 
+/** How much of the content is below what can be seen. */
+function leftBelow(box: HTMLElement): number {
+  return box.scrollHeight - box.scrollTop - box.clientHeight;
+}
+
 /** Scrolls with the text while the reader is at the end. */
 export function Transcript({ children, growth, sent, isEmpty }: Props) {
   const box = useRef<HTMLDivElement>(null);
@@ -34,11 +39,22 @@ export function Transcript({ children, growth, sent, isEmpty }: Props) {
     if (!isAtEnd.current || isEmpty || box.current === null) return;
     const before = box.current.scrollTop;
     // The reader has scrolled up, and the event that says so is still to come.
-    if (before < top.current) return;
+    if (before < top.current && leftBelow(box.current) > 1) return;
     box.current.scrollTo({ top: box.current.scrollHeight });
     top.current = box.current.scrollTop;
     if (box.current.scrollTop !== before) unsettle();
   }, [growth]);
+
+  // What shrinks at the end takes the view along. That is not the reader scrolling up.
+  useEffect(() => {
+    const element = box.current;
+    if (element?.firstElementChild == null) return;
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current && leftBelow(element) <= 1) top.current = element.scrollTop;
+    });
+    observer.observe(element.firstElementChild);
+    return () => observer.disconnect();
+  }, []);
 
   return (
     <div className="transcript-frame">
@@ -49,9 +65,10 @@ export function Transcript({ children, growth, sent, isEmpty }: Props) {
         tabIndex={0}
         aria-label="Conversation"
         onScroll={({ currentTarget }) => {
-          const left = currentTarget.scrollHeight - currentTarget.scrollTop - currentTarget.clientHeight;
+          // The event comes later than the move: what has grown since does not take a reader away from the end.
+          const hasMovedUp = currentTarget.scrollTop < top.current;
           top.current = currentTarget.scrollTop;
-          isAtEnd.current = left < NEAR_END_PX;
+          isAtEnd.current = leftBelow(currentTarget) < NEAR_END_PX || (isAtEnd.current && !hasMovedUp);
           setIsAway(!isAtEnd.current);
         }}
       >
