@@ -712,3 +712,17 @@ async fn a_message_far_too_large_closes_the_connection() {
     assert!(told[0]["errorText"].as_str().is_some_and(|text| text.contains("larger than 1024 bytes")), "{told:?}");
     assert_eq!(live.closed.map(|frame| u16::from(frame.code)), Some(1009));
 }
+
+/// Like above, for a text that is none.
+#[tokio::test]
+async fn a_message_that_is_not_utf_8_closes_the_connection() {
+    let server = Setup::demo().start().await;
+    let mut live = Live::connect(&server, "").await;
+    live.send_text_bytes(b"{\"type\": \"message\xff\"}").await;
+    let mut told = Vec::new();
+    while let Some(chunk) = live.next().await {
+        told.push(chunk);
+    }
+    assert!(told[0]["errorText"].as_str().is_some_and(|text| text.contains("not UTF-8")), "{told:?}");
+    assert_eq!(live.closed.map(|frame| u16::from(frame.code)), Some(1007));
+}

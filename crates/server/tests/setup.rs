@@ -177,14 +177,14 @@ fn tools_come_from_an_openapi_description() {
     let list = &tools["shop_listPets"];
     assert_eq!((&list["approval"], &list["method"]), (&json!("never"), &json!("GET")));
     assert_eq!(list["url"], "https://pets.example/v1/pets");
-    assert_eq!(list["headers"], json!({"x-pet-key": "${PET_SHOP_TOKEN}"}));
+    assert_eq!(list["headers"], json!({"x-pet-key": "${PET_SHOP_TOOLS_TOKEN}"}));
     assert_eq!(list["input_schema"]["properties"]["limit"]["maximum"], 100);
     let create = &tools["shop_create_pet"];
     assert_eq!((&create["approval"], &create["input_schema"]["required"]), (&json!("always"), &json!(["name"])));
     let delete = &tools["shop_delete_pets_id"];
     assert_eq!((&delete["approval"], &delete["description"]), (&json!("always"), &json!("Removes a pet")));
     assert_eq!(delete["url"], "https://pets.example/v1/pets/{id}");
-    for part in ["PUT /pets/{id} is left out: its body is not JSON", "x-trace", "PET_SHOP_TOKEN"] {
+    for part in ["PUT /pets/{id} is left out: its body is not JSON", "x-trace", "PET_SHOP_TOOLS_TOKEN"] {
         assert!(notes.contains(part), "{part} in: {notes}");
     }
     std::fs::write(folder.path().join("tools.toml"), &out).expect("written");

@@ -145,24 +145,24 @@ fn every_operation_gets_the_credential_that_it_asks_for() {
     description["security"] = json!([{"k": []}]);
     let (code, tools, notes) = import(&description, &[]);
     assert_eq!(code, Some(0), "{notes}");
-    let bearer = "Bearer ${MY_API_B_TOKEN}";
+    let bearer = "Bearer ${MY_API_B_TOOLS_TOKEN}";
     for (name, headers) in [
         ("a", json!({"authorization": bearer})),
-        ("b", json!({"x-key": "${MY_API_K_TOKEN}"})),
+        ("b", json!({"x-key": "${MY_API_K_TOOLS_TOKEN}"})),
         ("c", Value::Null),
         ("d", Value::Null),
-        ("e", json!({"authorization": bearer, "x-key": "${MY_API_K_TOKEN}"})),
-        ("f", json!({"x-key": "${MY_API_K_TOKEN}"})),
-        ("g", json!({"authorization": "Basic ${MY_API_BA_TOKEN}"})),
+        ("e", json!({"authorization": bearer, "x-key": "${MY_API_K_TOOLS_TOKEN}"})),
+        ("f", json!({"x-key": "${MY_API_K_TOOLS_TOKEN}"})),
+        ("g", json!({"authorization": "Basic ${MY_API_BA_TOOLS_TOKEN}"})),
         ("h", Value::Null),
         ("i", json!({"authorization": bearer})),
-        ("j", json!({"cookie": "sid=${MY_API_C_TOKEN}"})),
+        ("j", json!({"cookie": "sid=${MY_API_C_TOOLS_TOKEN}"})),
     ] {
         assert_eq!(tools[name].get("headers").unwrap_or(&Value::Null), &headers, "{name}: {notes}");
     }
     assert!(notes.contains("d: its credential") && notes.contains("h: its credential"), "{notes}");
     assert!(!notes.contains("c: its credential"), "{notes}");
-    assert_eq!(notes.matches("MY_API_K_TOKEN").count(), 1, "{notes}");
+    assert_eq!(notes.matches("MY_API_K_TOOLS_TOKEN").count(), 1, "{notes}");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_name_in_a_description_never_expands_a_variable() {
         "${HOME}": {"type": "http", "scheme": "bearer"}, "other": {"type": "http", "scheme": "bearer"},
     }});
     let (_, tools, _) = import(&description, &[]);
-    assert_eq!(tools["a"]["headers"], json!({"authorization": "Bearer ${PATH_X_HOME_TOKEN}"}));
+    assert_eq!(tools["a"]["headers"], json!({"authorization": "Bearer ${PATH_X_HOME_TOOLS_TOKEN}"}));
     // Parameters too.
     let odd = ["${HOME}", "a;b", "{x}", "a=b"];
     let parameters: Vec<Value> = odd

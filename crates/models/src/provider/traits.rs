@@ -96,6 +96,9 @@ impl Traits {
     }
 }
 
+/// The words by which the models of Anthropic are known.
+const FAMILIES: [&str; 5] = ["opus", "sonnet", "haiku", "fable", "mythos"];
+
 /// A model of Anthropic: <https://platform.claude.com/docs/en/models/overview>.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Claude {
@@ -116,8 +119,10 @@ impl Claude {
     /// Also with the prefixes and suffixes of Bedrock and Vertex.
     fn read(model: &str) -> Option<Self> {
         let name = model.to_ascii_lowercase();
-        let name = name.get(name.find("claude")?..)?;
-        let words: Vec<&str> = name.split(['-', '.', '@', ':', '_']).collect();
+        let words: Vec<&str> = name.split(['-', '.', '@', ':', '_', '/']).collect();
+        // An alias of a gateway may leave out the first word.
+        let first = words.iter().position(|word| *word == "claude" || FAMILIES.contains(word))?;
+        let words = words.get(first..)?;
         let family = match words.iter().find(|word| ["opus", "fable", "mythos"].contains(word)) {
             Some(&"opus") => ClaudeFamily::Opus,
             Some(_) => ClaudeFamily::AlwaysThinking,
@@ -297,6 +302,8 @@ mod tests {
             ("claude-mythos-5-1", true, false, 128_000),
             ("claude-opus-7", true, false, 128_000),
             ("claude-latest", true, true, 64_000),
+            ("fable-5-2", true, false, 128_000),
+            ("team/sonnet-4-5", false, true, 64_000),
         ] {
             let traits = Traits::of(Provider::Anthropic, model);
             assert_eq!(traits.binds_thinking(), binds, "{model}");

@@ -122,12 +122,12 @@ impl Connection {
         }
     }
 
-    /// Handles a failed socket. Nothing after an oversized message can be read.
+    /// Handles a failed socket. Nothing after a message that cannot be read is taken.
     async fn broken(&mut self, error: &axum::Error) -> Over {
-        match self.socket.too_large(error) {
+        match self.socket.unreadable(error) {
             // It is unknown which request it was.
-            Some(failure) => match self.fail(RequestId::from(""), failure.to_string()).await {
-                Ok(()) => self.socket.close_too_large().await,
+            Some(message) => match self.fail(RequestId::from(""), message.why.clone()).await {
+                Ok(()) => self.socket.close_unreadable(&message).await,
                 Err(over) => over,
             },
             None => Over,

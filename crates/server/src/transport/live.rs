@@ -122,11 +122,11 @@ impl Connection {
         }
     }
 
-    /// Handles a failed socket. Nothing after an oversized message can be read.
+    /// Handles a failed socket. Nothing after a message that cannot be read is taken.
     async fn broken(&mut self, error: &axum::Error) -> Over {
-        match self.socket.too_large(error) {
-            Some(failure) => match self.error(&failure.to_string()).await {
-                Ok(()) => self.socket.close_too_large().await,
+        match self.socket.unreadable(error) {
+            Some(message) => match self.error(&message.why).await {
+                Ok(()) => self.socket.close_unreadable(&message).await,
                 Err(over) => over,
             },
             None => Over,

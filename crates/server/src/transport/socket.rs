@@ -153,6 +153,13 @@ pub(super) enum Read<T> {
     Nothing,
 }
 
+/// A message after which nothing can be read: what the peer is told, and how the connection is closed.
+pub(super) struct Unreadable {
+    pub(super) why: String,
+    code: u16,
+    reason: &'static str,
+}
+
 impl Socket {
     /// Reserves the bytes of a frame, and the memory for parsing it.
     async fn reserve(&self, frame: &[u8]) -> Result<(Held, Held), Failure> {
@@ -182,10 +189,20 @@ impl Socket {
         Over
     }
 
-    /// The failure to report if the peer has sent an oversized message. The socket is then closed (1009).
-    pub(super) fn too_large(&self, error: &axum::Error) -> Option<Failure> {
-        let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>());
-        matches!(cause, Some(tungstenite::Error::Capacity(_))).then_some(Failure::TooLarge { limit: self.limits.body })
+    /// What to report, if the connection ends because a message of the peer cannot be read.
+    pub(super) fn unreadable(&self, error: &axum::Error) -> Option<Unreadable> {
+        let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>())?;
+        match cause {
+            tungstenite::Error::Capacity(_) => {
+                let why = Failure::TooLarge { limit: self.limits.body }.to_string();
+                Some(Unreadable { why, code: 1009, reason: "the message is too large" })
+            }
+            tungstenite::Error::Utf8(_) => {
+                let why = "the frame is not UTF-8: send JSON in UTF-8".to_owned();
+                Some(Unreadable { why, code: 1007, reason: "the message is not UTF-8" })
+            }
+            _ => None,
+        }
     }
 
     /// Closes the connection because the login that opened it has ended.
@@ -193,8 +210,8 @@ impl Socket {
         self.close(1008, "the login has expired").await
     }
 
-    pub(super) async fn close_too_large(&mut self) -> Over {
-        self.close(1009, "the message is too large").await
+    pub(super) async fn close_unreadable(&mut self, message: &Unreadable) -> Over {
+        self.close(message.code, message.reason).await
     }
 
     /// Parses a JSON frame, within the limits.

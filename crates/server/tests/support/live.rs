@@ -35,6 +35,13 @@ impl Live {
         self.send_text(&frame.to_string()).await;
     }
 
+    /// Sends a text frame with any bytes in it.
+    pub(crate) async fn send_text_bytes(&mut self, bytes: &'static [u8]) {
+        use tokio_tungstenite::tungstenite::protocol::frame::{Frame, coding};
+        let frame = Frame::message(bytes, coding::OpCode::Data(coding::Data::Text), true);
+        self.socket.send(Message::Frame(frame)).await.expect("can be sent");
+    }
+
     pub(crate) async fn send_text(&mut self, text: &str) {
         self.socket.send(Message::text(text)).await.expect("can be sent");
     }

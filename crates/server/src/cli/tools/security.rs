@@ -73,9 +73,10 @@ impl<'a> Security<'a> {
         let scheme = schemes.get(name)?;
         let field = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
         let middle = if schemes.len() > 1 { variable(name) } else { String::new() };
-        let parts = [self.prefix.as_str(), &middle, "TOKEN"].into_iter().filter(|part| !part.is_empty());
+        // The title is the description's own: "GitHub" must not take the `GITHUB_TOKEN` that is there for something else.
+        let parts = [self.prefix.as_str(), &middle, "TOOLS_TOKEN"].into_iter().filter(|part| !part.is_empty());
         let parts: Vec<&str> = parts.collect();
-        let parts = if parts.len() == 1 { vec!["API", "TOKEN"] } else { parts };
+        let parts = if parts.len() == 1 { vec!["API", "TOOLS_TOKEN"] } else { parts };
         let value = format!("${{{}}}", parts.join("_"));
         match (field("type"), field("scheme").to_ascii_lowercase().as_str(), field("in")) {
             ("http", "bearer", _) | ("oauth2" | "openIdConnect", ..) => {
