@@ -33,11 +33,6 @@ export function allows({ allowed }: Pick<PendingApproval, "allowed">, kind: Deci
   return allowed.includes(kind);
 }
 
-/** Whether somebody's approval is counted already. */
-export function hasVoted({ votes }: Pick<PendingApproval, "votes">, subject: string | undefined): boolean {
-  return subject !== undefined && votes?.by.includes(subject) === true;
-}
-
 /** `now`, `5 min`, `3 h`, `2 days`. */
 export function ageText(iso: string, now: number): string {
   const minutes = Math.floor((now - Date.parse(iso)) / 60_000);
