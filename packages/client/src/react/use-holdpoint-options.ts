@@ -1,8 +1,8 @@
 import type { ChatInit, UIMessage } from "ai";
 import type { ChatId, Chunk } from "../protocol.js";
-import type { ListedCalls } from "../server/chats.js";
 import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
+import type { ListedCalls } from "../server/holds.js";
 import type { ToolHandlersOf } from "../tools/tool-handler.js";
 import type { LiveOptions } from "../transport/live-chat-transport.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
