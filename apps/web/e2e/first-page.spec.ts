@@ -33,6 +33,10 @@ async function holdBack(page: Page) {
 
 test("the first page is small, and complete without the rest", async ({ console, page }) => {
   const { held, release, kilobytes } = await holdBack(page);
+  const resumed: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "GET" && request.url().endsWith("/stream")) resumed.push(request.url());
+  });
   await console.open("sse");
   await expect(page.getByRole("list", { name: "Things to try" })).toBeVisible();
   await expect(console.composer).toBeFocused();
@@ -52,6 +56,8 @@ test("the first page is small, and complete without the rest", async ({ console,
   await expect(console.answers).toHaveCount(1);
   await console.expectIdle();
   await expect(page.getByRole("article", { name: "You", exact: true })).toHaveCount(1);
+  // A new chat has nothing to resume: its first response would be read twice.
+  expect(resumed).toEqual([]);
   await expect(console.composer).toHaveValue("");
   await expect(console.composer).toBeFocused();
   expect(await console.composer.evaluate((element, before) => element === before, field)).toBe(true);
