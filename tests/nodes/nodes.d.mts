@@ -2,7 +2,6 @@
 export function nodesWanted(): number;
 
 interface Options {
-  binary: string;
   /** Default: as many as the run asks for. */
   count?: number | undefined;
   args?: readonly string[] | undefined;
@@ -20,5 +19,5 @@ interface Nodes {
   stop: (signal: "SIGKILL" | "SIGTERM") => Promise<void>;
 }
 
-/** Starts `binary` with these arguments, without a place for its chats, `count` times. */
+/** Starts servers with these arguments, without a place for their chats, `count` times. */
 export function startNodes(options: Options): Promise<Nodes>;

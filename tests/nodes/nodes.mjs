@@ -1,8 +1,8 @@
 // Several nodes on one database behind a load balancer, in the place of the one server of a suite. See README.md.
 
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { Postgres } from "../crash/nodes/postgres.mjs";
+import { started } from "../support/server.mjs";
 import { Front } from "./front.mjs";
 
 const LEASE_SEC = 2;
@@ -23,12 +23,12 @@ async function database() {
   return { url: server.url(undefined, name), drop: () => server.sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
-/** Starts `binary` with these arguments, without a place for its chats, `count` times. */
-export async function startNodes({ binary, count = nodesWanted(), args = [], env = {} }) {
+/** Starts servers with these arguments, without a place for their chats, `count` times. */
+export async function startNodes({ count = nodesWanted(), args = [], env = {} }) {
   const log = await database();
   const settings = { HOLDPOINT_LEASE_SEC: String(LEASE_SEC), ...env };
-  const launch = (listen) => Node.start(binary, ["serve", "--listen", listen, "--log", log.url, ...args], settings);
-  let nodes = await Promise.all(Array.from({ length: count }, () => launch("127.0.0.1:0")));
+  const launch = (listen) => Node.start(["--log", log.url, ...args], { listen, env: settings });
+  let nodes = await Promise.all(Array.from({ length: count }, () => launch()));
   const urls = nodes.map(({ url }) => url);
   const front = await Front.open(urls, { route: process.env.TEST_ROUTE });
   const end = async (signal) => {
@@ -54,45 +54,22 @@ export async function startNodes({ binary, count = nodesWanted(), args = [], env
 
 class Node {
   url;
-  #child;
-  #exited;
-  #said = "";
+  #running;
 
-  static async start(binary, args, settings) {
+  static async start(args, options) {
     const node = new Node();
-    node.#child = spawn(binary, args, { env: { ...environment(), ...settings }, stdio: ["ignore", "pipe", "pipe"] });
-    // Whatever happens to the tests, no node is left behind.
-    const kill = () => node.#child.kill("SIGKILL");
-    process.once("exit", kill);
-    node.#exited = new Promise((resolve) => {
-      node.#child.once("error", (error) => resolve(error.message));
-      node.#child.once("exit", (code, signal) => {
-        process.removeListener("exit", kill);
-        resolve(code ?? signal);
-      });
-    });
-    for (const stream of [node.#child.stdout, node.#child.stderr]) {
-      stream.setEncoding("utf8").on("data", (text) => {
-        node.#said += text;
-      });
-    }
+    ({ running: node.#running, url: node.url } = await started(args, options));
     await node.#ready();
     return node;
   }
 
-  /** It prints its address, and then says that it is ready. */
+  /** It has printed its address, and then says that it is ready. */
   async #ready() {
-    let exit;
-    this.#exited.then((code) => {
-      exit = code;
-    });
     const deadline = Date.now() + READY_WITHIN_MS;
-    for (;;) {
-      this.url ??= this.#said.match(/https?:\/\/[\d.]+:\d+(?=\s)/)?.[0];
-      if (this.url && (await fetch(`${this.url}/ready`).catch(() => undefined))?.ok) return;
-      if (exit !== undefined || Date.now() > deadline) {
-        this.#child.kill("SIGKILL");
-        throw new Error(`the node did not start (${exit ?? "it took too long"})\n${this.#said}`);
+    while (!(await fetch(`${this.url}/ready`).catch(() => undefined))?.ok) {
+      if (!this.#running.isUp || Date.now() > deadline) {
+        await this.#running.kill();
+        throw new Error(`the node did not get ready\n${this.#running.output}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -100,19 +77,6 @@ class Node {
 
   /** Ends it, if it has not ended. A node that is asked to end does so in order. */
   async end(signal) {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill(signal);
-    let timer;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(() => resolve("late"), ENDS_WITHIN_MS);
-    });
-    const code = await Promise.race([this.#exited, late]);
-    clearTimeout(timer);
-    if (code === "late") this.#child.kill("SIGKILL");
-    if (signal === "SIGTERM" && code !== 0) throw new Error(`the node ended with ${code}\n${this.#said}`);
+    if (this.#running.isUp) await this.#running.end(signal, ENDS_WITHIN_MS);
   }
 }
-
-/** Without variables that the server would read as settings, such as HOLDPOINT_BIN. */
-const environment = () =>
-  Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));

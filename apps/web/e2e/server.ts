@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ProxyOptions, preview } from "vite";
 import { nodesWanted, startNodes } from "../../../tests/nodes/nodes.mjs";
+import { started } from "../../../tests/support/server.mjs";
 
 /** A Holdpoint server for one test, and the address of its console. */
 export interface TestServer {
@@ -30,16 +30,6 @@ interface Options {
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The binary under test: the configured one, or the newest build. */
-export function binary(): string {
-  const named = process.env.HOLDPOINT_BIN;
-  const candidates = named ? [named] : [`${root}target/release/holdpoint`, `${root}target/debug/holdpoint`];
-  const found = candidates.find((path) => existsSync(path));
-  if (found === undefined)
-    throw new Error(`No holdpoint binary at ${candidates.join(" or ")}: build it, or set HOLDPOINT_BIN.`);
-  return found;
-}
-
 /** One process, or all nodes behind their load balancer. */
 type Running = Omit<TestServer, "url">;
 
@@ -60,7 +50,7 @@ export async function startServer(options: Options = {}): Promise<TestServer> {
 }
 
 async function startCluster(count: number, { args, env }: Options): Promise<Running> {
-  const nodes = await startNodes({ binary: binary(), count, args, env });
+  const nodes = await startNodes({ count, args, env });
   return {
     api: nodes.url,
     kill: () => nodes.end("SIGKILL"),
@@ -71,23 +61,11 @@ async function startCluster(count: number, { args, env }: Options): Promise<Runn
 
 async function startProcess({ args = [], env = {}, isKept = false }: Options): Promise<Running> {
   const storage = isKept ? ["--data", mkdtempSync(join(tmpdir(), "holdpoint-e2e-data-"))] : ["--ephemeral"];
-  const launch = (listen: string) =>
-    spawn(binary(), ["serve", "--listen", listen, ...storage, ...args], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...inherited(), ...env },
-    });
-  let server = launch("127.0.0.1:0");
-  const api = await addressOf(server);
-  const kill = async () => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()));
-    server.kill("SIGKILL");
-    await ended;
-  };
+  let { running, url: api } = await started([...storage, ...args], { env });
+  const kill = () => running.kill();
   const restart = async () => {
     await kill();
-    server = launch(new URL(api).host);
-    await addressOf(server);
+    ({ running, url: api } = await started([...storage, ...args], { env, listen: new URL(api).host }));
   };
   return { api, kill, restart, stop: kill };
 }
@@ -122,25 +100,4 @@ async function startPreview(api: string): Promise<{ url: string; close: () => Pr
   const address = console.httpServer.address();
   if (address === null || typeof address === "string") throw new Error("The preview server has no port.");
   return { url: `http://127.0.0.1:${address.port}`, close: () => console.close() };
-}
-
-/** The server reads every `HOLDPOINT_…` variable as a setting, and would refuse those of the tests. */
-function inherited(): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));
-}
-
-/** `serve` prints its address once it is ready. */
-function addressOf(server: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let output = "";
-    const read = (data: Buffer) => {
-      output += data.toString();
-      const address = /https?:\/\/[\d.]+:\d+/.exec(output)?.[0];
-      if (address) resolve(address);
-    };
-    server.stdout?.on("data", read);
-    server.stderr?.on("data", read);
-    server.once("exit", (code) => reject(new Error(`holdpoint ended with ${code} before it could answer:\n${output}`)));
-    server.once("error", reject);
-  });
 }

@@ -4,6 +4,7 @@ import "./zod";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./shell/App";
+import { preloadParts } from "./shell/parts";
 import { applyTheme } from "./shell/theme";
 import "./styles/index.css";
 
@@ -16,3 +17,5 @@ createRoot(root).render(
     <App />
   </StrictMode>,
 );
+
+void preloadParts();

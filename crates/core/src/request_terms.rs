@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::{holds::DecisionKind, json};
+use holdpoint_protocol::{holds::Allowed, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,12 +62,12 @@ impl RequestTerms {
     }
 
     /// What an identity that may decide may do in a chat of `owner`.
-    pub fn allowed(&self, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
-        let mut kinds = self.decisions.kinds();
+    pub fn allowed(&self, by: &Identity, owner: &Subject) -> Vec<Allowed> {
+        let mut allowed: Vec<Allowed> = self.decisions.kinds().into_iter().map(Allowed::from).collect();
         // Those of an escalation could not decide at once about later calls.
         if self.remember.is_some() && self.approvers.let_decide(by, owner, false) {
-            kinds.push(DecisionKind::Remember);
+            allowed.push(Allowed::Remember);
         }
-        kinds
+        allowed
     }
 }

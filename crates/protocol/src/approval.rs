@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    holds::{Decision, DecisionKind, HoldOutcome, HoldState, Votes},
+    holds::{Allowed, Decision, HoldOutcome, HoldState, Votes},
     ids::{ApprovalId, ChatId, ToolCallId},
     json,
 };
@@ -58,7 +58,7 @@ pub struct PendingApproval {
     pub expires_at: Option<String>,
     /// What the caller may do about it.
     #[serde(default)]
-    pub allowed: Vec<DecisionKind>,
+    pub allowed: Vec<Allowed>,
     /// The owner of the chat.
     #[serde(default)]
     pub requested_by: String,

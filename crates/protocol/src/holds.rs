@@ -40,7 +40,7 @@ pub enum HoldState {
     Settled,
 }
 
-/// What a person may do about a waiting hold, and what they did.
+/// How a person decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -53,13 +53,39 @@ pub enum DecisionKind {
     Edit,
     /// Answer in the tool's place.
     Answer,
-    /// Approve this call and later ones, with a grant. No decision that was made is of this kind.
-    Remember,
 }
 
 impl DecisionKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Approve, Self::Deny, Self::Edit, Self::Answer, Self::Remember];
+    pub const ALL: [Self; 4] = [Self::Approve, Self::Deny, Self::Edit, Self::Answer];
+}
+
+/// What a person may do about a waiting hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Allowed {
+    Approve,
+    Deny,
+    /// Approve another input.
+    Edit,
+    /// Answer in the tool's place.
+    Answer,
+    /// Approve this call and later ones, with a grant.
+    Remember,
+}
+
+impl From<DecisionKind> for Allowed {
+    fn from(kind: DecisionKind) -> Self {
+        match kind {
+            DecisionKind::Approve => Self::Approve,
+            DecisionKind::Deny => Self::Deny,
+            DecisionKind::Edit => Self::Edit,
+            DecisionKind::Answer => Self::Answer,
+        }
+    }
 }
 
 /// Why a call ended.
@@ -174,7 +200,7 @@ pub struct ChatHold {
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub expires_at: Option<String>,
     /// What the caller may do about it now.
-    pub allowed: Vec<DecisionKind>,
+    pub allowed: Vec<Allowed>,
     /// The approvals so far, if it takes several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]

@@ -7,7 +7,9 @@ use crate::{
     check::Rule,
     chunk::{Chunk, Citation, FinishReason, InputEncoding},
     grants::{Grant, GrantMatch, GrantScope, GrantState, Remember},
-    holds::{Cause, ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, SettledMetadata, Votes},
+    holds::{
+        Allowed, Cause, ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, SettledMetadata, Votes,
+    },
     identity::{Me, Role as IdentityRole},
     message::{
         Approval, CustomPart, FilePart, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart, StreamState, TextPart,
@@ -63,6 +65,7 @@ pub fn generate() -> String {
     declare(HoldKind::decl(&config));
     declare(HoldState::decl(&config));
     declare(DecisionKind::decl(&config));
+    declare(Allowed::decl(&config));
     declare(Cause::decl(&config));
     declare(Decision::decl(&config));
     declare(Votes::decl(&config));

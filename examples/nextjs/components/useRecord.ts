@@ -25,7 +25,7 @@ export function useRecord(chat: UseChatHelpers<UIMessage>): readonly ChatHold[] 
     const { signal } = end;
     let timer: ReturnType<typeof setTimeout>;
     async function look(): Promise<void> {
-      const read = await holdpoint.chats.holds(id, { signal });
+      const read = await holdpoint.holds.ofChat(id, { signal });
       if (signal.aborted) return;
       setHolds(read);
       const shown = new Set(waiting.split(" "));

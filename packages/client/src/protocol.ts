@@ -196,7 +196,7 @@ expiresAt: string | null,
 /**
  * What the caller may do about it.
  */
-allowed: Array<DecisionKind>, 
+allowed: Array<Allowed>, 
 /**
  * The owner of the chat.
  */
@@ -211,7 +211,8 @@ votes?: Votes,
 isEscalated?: boolean, };
 export type HoldKind = "approval" | "frontend" | "prompt" | "none";
 export type HoldState = "waiting" | "running" | "settled";
-export type DecisionKind = "approve" | "deny" | "edit" | "answer" | "remember";
+export type DecisionKind = "approve" | "deny" | "edit" | "answer";
+export type Allowed = "approve" | "deny" | "edit" | "answer" | "remember";
 export type Cause = "ran" | "result" | "decision" | "expired" | "stopped" | "superseded" | "interrupted" | "refused";
 export type Decision = { 
 /**
@@ -300,7 +301,7 @@ expiresAt?: string,
 /**
  * What the caller may do about it now.
  */
-allowed: Array<DecisionKind>, 
+allowed: Array<Allowed>, 
 /**
  * The approvals so far, if it takes several.
  */

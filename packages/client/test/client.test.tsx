@@ -33,7 +33,7 @@ describe("a client", () => {
     });
     await client.chats.list();
     await client.chats.messages("c/1");
-    await client.chats.holds("c/1");
+    await client.holds.ofChat("c/1");
     await client.chats.stop("c/1");
     await client.chats.delete("c/1");
     await client.approvals.list();
@@ -75,7 +75,7 @@ describe("a client", () => {
     const requests: ((options: { signal: AbortSignal }) => Promise<unknown>)[] = [
       (options) => client.chats.list(options),
       (options) => client.chats.messages("c", options),
-      (options) => client.chats.holds("c", options),
+      (options) => client.holds.ofChat("c", options),
       (options) => client.chats.stop("c", options),
       (options) => client.chats.delete("c", options),
       (options) => client.chats.file(link, options),

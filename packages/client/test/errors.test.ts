@@ -65,7 +65,7 @@ describe("HoldpointError", () => {
     ["a text", "hello", { status: 200 }],
   ])("says that another server answered: %s", async (_, body, init) => {
     expect(await failure(createHoldpoint(answering(body, init)).tools())).toMatchObject({ code: "not-holdpoint" });
-    expect(await failure(createHoldpoint(answering(body, init)).chats.holds("c"))).toMatchObject({
+    expect(await failure(createHoldpoint(answering(body, init)).holds.ofChat("c"))).toMatchObject({
       code: "not-holdpoint",
     });
   });

@@ -2,12 +2,13 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
+import { binary } from "../../../tests/support/server.mjs";
 import type { LiveChatTransportOptions, LiveConnection } from "../src/index.js";
 import { shown } from "./support/chat.js";
 import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
 import { startProxy } from "./support/proxy.js";
-import { binary, startServer, type TestServer } from "./support/server.js";
+import { startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
 let server: TestServer;

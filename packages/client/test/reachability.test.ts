@@ -157,6 +157,6 @@ it("a page has one connection for the events, however many follow them", async (
 
 it("holds of a chat that nobody knows are none", async () => {
   const server = await startServer();
-  expect(await createHoldpoint({ baseUrl: server.url }).chats.holds("nobody-knows")).toEqual([]);
+  expect(await createHoldpoint({ baseUrl: server.url }).holds.ofChat("nobody-knows")).toEqual([]);
   await server.stop();
 });

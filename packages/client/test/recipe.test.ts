@@ -65,7 +65,7 @@ it("the recipe without React runs a browser tool that needs approval", async () 
   expect((await client.approvals.decide(approvalId, { approved: true })).state).toBe("in-force");
   await until("the location", () => getCurrentPosition.mock.calls.length);
   await until("the outcome", async () => {
-    const [hold] = await client.chats.holds(id);
+    const [hold] = await client.holds.ofChat(id);
     return hold?.outcome?.cause === "result";
   });
   expect(getCurrentPosition).toHaveBeenCalledTimes(1);

@@ -74,6 +74,18 @@ describe.each(modes)("%s: a reload", (mode) => {
     after.hook.unmount();
     await proxy.stop();
   });
+
+  // The response to a message that is sent at once would be read twice.
+  it.each([{ history: false }, { messages: [] }])("does not resume a chat that is new: %j", async (isNew) => {
+    const proxy = await startProxy(server.url);
+    const { chat, chatId, say, settled, hook } = renderChat(mode, { baseUrl: proxy.url, ...isNew });
+    await say("what is the weather in Tokyo?");
+    await settled("output-available");
+    expect(proxy.requests.filter((request) => request.startsWith(`GET /api/chat/${chatId}/stream`))).toEqual([]);
+    expect(chat().messages).toHaveLength(2);
+    hook.unmount();
+    await proxy.stop();
+  });
 });
 
 describe("a stock useChat", () => {

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answers, type Running, repository, run, start } from "./process";
+import type { Running } from "../../support/process.mjs";
+import { binary, started } from "../../support/server.mjs";
+import { answers, run } from "./process";
 
 const SETTINGS = "holdpoint.toml";
 
@@ -36,8 +38,9 @@ export class Holdpoint {
   }
 
   async start(): Promise<void> {
-    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder, "--config", SETTINGS];
-    this.#running = start(binary(), args, { cwd: this.#folder });
+    const args = ["--data", this.#folder, "--config", SETTINGS];
+    const listen = `127.0.0.1:${this.#port}`;
+    ({ running: this.#running } = await started(args, { listen, cwd: this.#folder, isGroup: true }));
     await answers(`${this.address}/ready`, this.#running);
   }
 
@@ -88,11 +91,4 @@ function withKeys(settings: string, { key, origin, approvers }: Access): string 
     entry(each.key, `subject = "${each.subject}"\nroles = ["approver"]\ngroups = ["${each.group}"]`),
   );
   return [`origins = ["${origin}"]`, settings, entry(key, 'subject = "app"'), ...others].join("\n");
-}
-
-/** The binary under test. */
-function binary(): string {
-  const path = process.env.HOLDPOINT_BIN ?? join(repository, "target/debug/holdpoint");
-  if (!existsSync(path)) throw new Error(`There is no holdpoint binary at ${path}: build it, or set HOLDPOINT_BIN.`);
-  return path;
 }

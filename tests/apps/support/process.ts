@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Running, start as startProcess } from "../../support/process.mjs";
 
 /** The root of the repository. */
 export const repository = fileURLToPath(new URL("../../../", import.meta.url));
@@ -18,77 +18,18 @@ interface Options {
   env?: Record<string, string>;
 }
 
-/** A process with all its children. */
-export interface Running {
-  /** What it has printed. */
-  output: () => string;
-  /** Rejects if it ends. */
-  ended: Promise<never>;
-  /** Kills it and its children at once, like a power cut. */
-  kill: () => Promise<void>;
-}
-
-/** Starts a command that runs until it is killed. */
+/** Starts a command that runs until it is killed, with all its children: npm does not pass a signal on to what it runs. */
 export function start(command: string, args: readonly string[], options: Options): Running {
-  const child = launch(command, args, options);
-  const output = collect(child);
-  const exit = exitOf(child);
-  const ended = exit.then((code): never => {
-    throw new Error(`${command} ${args.join(" ")} ended with ${code}:\n${output()}`);
-  });
-  // It ends when it is killed, whether or not somebody waits for it.
-  ended.catch(() => {});
-  const kill = async () => {
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
-      // Its own process group: npm does not pass a signal on to what it runs.
-      process.kill(-child.pid, "SIGKILL");
-    }
-    await exit.catch(() => {});
-  };
-  return { output, ended, kill };
+  return startProcess(command, args, { ...options, isGroup: true });
 }
 
 /** Runs a command to its end, and returns what it printed. */
 export async function run(command: string, args: readonly string[], options: Options): Promise<string> {
-  const child = launch(command, args, options);
-  const output = collect(child);
-  const code = await exitOf(child);
-  if (code !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${code} in ${options.cwd}:\n${output()}`);
-  return output();
-}
-
-function launch(command: string, args: readonly string[], { cwd, env }: Options): ChildProcess {
-  return spawn(command, args, {
-    cwd,
-    env: { ...inherited(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-    detached: true,
-  });
-}
-
-/**
- * npm hands its own options down to the scripts that it runs, and the workspace that these tests belong to is one of
- * them. The server reads every `HOLDPOINT_…` variable as a setting.
- */
-function inherited(): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|HOLDPOINT_)/.test(name)));
-}
-
-function collect(child: ChildProcess): () => string {
-  let output = "";
-  const read = (data: Buffer) => {
-    output += data.toString();
-  };
-  child.stdout?.on("data", read);
-  child.stderr?.on("data", read);
-  return () => output;
-}
-
-function exitOf(child: ChildProcess): Promise<number | string | null> {
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code, signal) => resolve(code ?? signal));
-  });
+  const running = start(command, args, options);
+  const code = await running.closed;
+  if (code !== 0)
+    throw new Error(`${command} ${args.join(" ")} ended with ${code} in ${options.cwd}:\n${running.output}`);
+  return running.output;
 }
 
 /** Waits until the address answers at all. */
@@ -99,8 +40,9 @@ export async function answers(address: string, running: Running): Promise<void> 
     await response?.body?.cancel();
     return response?.ok === true;
   };
-  while (!(await Promise.race([isUp(), running.ended]))) {
-    if (Date.now() > deadline) throw new Error(`${address} does not answer:\n${running.output()}`);
+  while (!(await isUp())) {
+    if (!running.isUp) throw new Error(`it ended with ${await running.exited}:\n${running.output}`);
+    if (Date.now() > deadline) throw new Error(`${address} does not answer:\n${running.output}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

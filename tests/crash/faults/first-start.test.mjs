@@ -7,9 +7,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { environment } from "../../support/process.mjs";
+import { binary } from "../../support/server.mjs";
 import { Ledger } from "../ledger.mjs";
 import { Postgres } from "../nodes/postgres.mjs";
-import { binary, environment, Server } from "../server.mjs";
+import { Server } from "../server.mjs";
 import { contextOf, decide, deliveredOnce, IS_FULL, question, settled, transferTurn } from "./world.mjs";
 
 const MOMENTS = IS_FULL ? 60 : 20;

@@ -5,8 +5,10 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
+import { environment } from "../../support/process.mjs";
+import { binary } from "../../support/server.mjs";
 import { Postgres } from "../nodes/postgres.mjs";
-import { binary, environment, Server } from "../server.mjs";
+import { Server } from "../server.mjs";
 import { pause } from "../wait.mjs";
 import {
   assertValid,

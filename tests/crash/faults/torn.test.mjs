@@ -7,6 +7,8 @@ import { spawnSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { environment } from "../../support/process.mjs";
+import { binary } from "../../support/server.mjs";
 import { acksOf, checkSoFar } from "../check.mjs";
 import { refusals } from "../histories.mjs";
 import { list } from "../http.mjs";
@@ -14,7 +16,6 @@ import { Journal } from "../journal.mjs";
 import { play } from "../load.mjs";
 import { planChat, scriptOf } from "../plan.mjs";
 import { Random } from "../random.mjs";
-import { binary, environment } from "../server.mjs";
 import { pause, until } from "../wait.mjs";
 import { decide, deliveredOnce, get, holdsIn, IS_FULL, inbox, messagesIn, quiet, SEED, world } from "./world.mjs";
 

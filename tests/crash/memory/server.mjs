@@ -1,14 +1,13 @@
 // The server with its default limits, as a process whose memory is watched.
 
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { started } from "../../support/server.mjs";
 import { Postgres } from "../nodes/postgres.mjs";
-import { binary, environment } from "../server.mjs";
 
 /** What the server may take, whatever one client does, and how long others may wait. */
 export const MOST_BYTES = 400e6;
@@ -62,7 +61,7 @@ input_schema = { type = "object" }
 `;
 
 export class Server {
-  #child;
+  #running;
   #folder;
   #database;
   #sockets = new Set();
@@ -76,28 +75,24 @@ export class Server {
     await writeFile(file("holdpoint.toml"), settings);
     await writeFile(file("script.json"), JSON.stringify(script()));
     const place = server.#database ? ["--log", server.#database.url()] : ["--data", file("data")];
-    const args = ["serve", "--listen", "127.0.0.1:0", ...place, "--config", file("holdpoint.toml")];
-    args.push("--model", `script:${file("script.json")}`);
-    server.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "inherit"] });
-    for await (const piece of server.#child.stdout) {
-      const address = /http:\/\/([\d.]+):(\d+)/.exec(String(piece));
-      if (!address) continue;
-      [, server.host, server.port] = address;
-      break;
-    }
+    const args = [...place, "--config", file("holdpoint.toml"), "--model", `script:${file("script.json")}`];
+    const { running, url } = await started(args);
+    server.#running = running;
+    const { hostname, port } = new URL(url);
+    [server.host, server.port] = [hostname, port];
     return server;
   }
 
   async stop() {
     for (const socket of this.#sockets) socket.destroy();
-    this.#child.kill("SIGKILL");
+    await this.#running.kill();
     await this.#database?.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
   /** Its memory in use (RSS). */
   async bytes() {
-    const status = await readFile(`/proc/${this.#child.pid}/status`, "utf8");
+    const status = await readFile(`/proc/${this.#running.pid}/status`, "utf8");
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
   }
 

@@ -13,14 +13,16 @@ interface Props {
   isHeld: boolean;
   /** Sending is possible only once the history is loaded. */
   isReady: boolean;
-  onSend: (text: string) => void;
-  onStop: () => void;
+  /** The text stays in the field until the promise resolves, if there is one. If it rejects, the text was not taken. */
+  onSend: (text: string) => Promise<void> | undefined | void;
+  stop: () => void;
 }
 
-export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, onStop }: Props) {
+export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, stop }: Props) {
   const [text, setText] = useState(() => readDraft(draftOf));
   const field = useRef<HTMLTextAreaElement>(null);
-  const canSend = isReady && text.trim() !== "";
+  const [isTaking, setIsTaking] = useState(false);
+  const canSend = isReady && !isTaking && text.trim() !== "";
 
   useEffect(() => {
     // On a phone the keyboard would cover the content.
@@ -33,8 +35,15 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
   };
   const send = () => {
     if (!canSend) return;
-    onSend(text.trim());
-    write("");
+    const taking = onSend(text.trim());
+    if (!taking) return write("");
+    setIsTaking(true);
+    taking
+      .then(
+        () => write(""),
+        () => {},
+      )
+      .finally(() => setIsTaking(false));
   };
   return (
     <form
@@ -52,6 +61,7 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
         aria-label="Message to the assistant"
         placeholder="Ask for something…"
         value={text}
+        readOnly={isTaking}
         onChange={(event) => write(event.target.value)}
         onKeyDown={(event) => {
           // During IME composition, Enter picks a word.
@@ -61,7 +71,7 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
         }}
       />
       {canStop && (
-        <button type="button" className="composer__stop" aria-label="Stop" title="Stop this turn" onClick={onStop}>
+        <button type="button" className="composer__stop" aria-label="Stop" title="Stop this turn" onClick={stop}>
           <Square size={14} fill="currentColor" aria-hidden="true" />
         </button>
       )}

@@ -1,12 +1,11 @@
 import { earlierAttempts } from "holdpoint";
 import type { ChatHold } from "holdpoint/protocol";
-import { useMemo } from "react";
+import { useLayoutEffect, useMemo, useRef } from "react";
 import type { Mode } from "../modes";
 import { Untrusted } from "../text/Untrusted";
 import { Announcer } from "./Announcer";
 import { AssistantMessage } from "./AssistantMessage";
 import { ChatError } from "./ChatError";
-import { Composer } from "./Composer";
 import { callsOf, isHeld, isStalled, waitsForPerson } from "./callRecords";
 import { EarlierAttempts } from "./EarlierAttempts";
 import { HistorySkeleton } from "./HistorySkeleton";
@@ -16,12 +15,29 @@ import { useCallLookup } from "./useCallLookup";
 import { useSession } from "./useSession";
 import { Welcome } from "./Welcome";
 
-interface Props {
+/** What the field for the next message needs of its chat. */
+export interface Controls {
+  status: ReturnType<typeof useSession>["status"];
+  /** A turn is running or held, so it can be stopped. */
+  canStop: boolean;
+  /** The progress of a stop. */
+  stopNote: string | undefined;
+  /** The last turn is held: a new message would withdraw its approval request. */
+  isHeld: boolean;
+  /** Sending is possible only once the history is loaded. */
+  isReady: boolean;
+  send: (text: string) => void;
+  stop: () => void;
+}
+
+export interface SessionProps {
   chatId: string;
   mode: Mode;
   /** The server does not have this chat. */
   isNew: boolean;
   onFirstMessage: () => void;
+  /** Called before anything is painted, with `undefined` when the session ends. */
+  onControls: (controls: Controls | undefined) => void;
 }
 
 const STOPPING = {
@@ -30,8 +46,8 @@ const STOPPING = {
 };
 const NO_HOLDS: readonly ChatHold[] = [];
 
-/** An open chat. Remount it for another chat or mode. */
-export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
+/** An open chat, without the field for the next message. Remount it for another chat or mode. */
+export function Session({ chatId, mode, isNew, onFirstMessage, onControls }: SessionProps) {
   const session = useSession({ chatId, mode, isNew });
   const { messages, status, error, clearError, holds, history, server, unsent, stopping, edit, again, delay } = session;
   const lookup = useCallLookup(session);
@@ -47,18 +63,33 @@ export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
     onFirstMessage();
     session.send(text);
   };
+  const canStop = isBusy || isHeld(calls);
+  const stopNote = stopping && STOPPING[stopping.state];
+  const isWaiting = waitsForPerson(calls);
+  const latest = useRef({ send, stop: session.stop });
+  latest.current = { send, stop: session.stop };
+  useLayoutEffect(() => {
+    onControls({
+      status,
+      canStop,
+      stopNote,
+      isHeld: isWaiting,
+      isReady: isLoaded,
+      send: (text) => latest.current.send(text),
+      stop: () => void latest.current.stop(),
+    });
+    return () => onControls(undefined);
+  }, [onControls, status, canStop, stopNote, isWaiting, isLoaded]);
   if (history.state === "failed" && last === undefined) {
     return (
-      <div className="chat">
-        <div className="empty" role="alert">
-          <h2>This chat could not be read</h2>
-          <p>
-            <Untrusted text={history.error.message} reading="prose" />
-          </p>
-          <button type="button" className="button" onClick={session.reload}>
-            Try again
-          </button>
-        </div>
+      <div className="empty" role="alert">
+        <h2>This chat could not be read</h2>
+        <p>
+          <Untrusted text={history.error.message} reading="prose" />
+        </p>
+        <button type="button" className="button" onClick={session.reload}>
+          Try again
+        </button>
       </div>
     );
   }
@@ -115,18 +146,9 @@ export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
     </Transcript>
   );
   return (
-    <div className="chat" data-status={status}>
+    <>
       {isLoaded || last !== undefined ? transcript : <HistorySkeleton />}
       {isLoaded && <Announcer message={last} isStreaming={isBusy} delay={delay} lookup={lookup} />}
-      <Composer
-        draftOf={isNew ? undefined : chatId}
-        canStop={isBusy || isHeld(calls)}
-        stopNote={stopping && STOPPING[stopping.state]}
-        isHeld={waitsForPerson(calls)}
-        isReady={isLoaded}
-        onSend={send}
-        onStop={() => void session.stop()}
-      />
-    </div>
+    </>
   );
 }

@@ -3,10 +3,10 @@ import { useTools } from "holdpoint/react";
 import { useEffect, useRef } from "react";
 import { useClient } from "../api/server";
 import type { ToolSpec } from "../api/types";
+import { requests } from "../shell/parts";
 import { navigate } from "../shell/route";
 import { useStore } from "../store";
 import { alertsStore, notify, playSound } from "./alerts";
-import { present } from "./entry";
 
 /** Announces new requests by the system and by a sound, where they are switched on. */
 export function AlertsWatcher() {
@@ -24,6 +24,8 @@ function Watcher() {
   const { tools } = useTools({ client });
   const latest = useRef(tools);
   latest.current = tools;
+
+  useEffect(() => void requests.preload(), []);
 
   // Not the list, which may have many pages: an event names the chat, and what is new is in there.
   useEffect(() => {
@@ -58,10 +60,8 @@ function announce(added: readonly PendingApproval[], tools: readonly ToolSpec[] 
   if (alertsStore.read().isSounding) playSound();
   if (document.hasFocus()) return;
   const { approvalId, toolName } = first;
-  const { subject } = present(
-    first,
-    tools?.find(({ name }) => name === toolName),
-  );
+  const tool = tools?.find(({ name }) => name === toolName);
+  const subject = requests.read().module?.present(first, tool).subject;
   const title = added.length === 1 ? "Approval needed" : `${added.length} approvals needed`;
-  notify(title, subject, approvalId, () => navigate({ place: { kind: "hold", approvalId } }));
+  notify(title, subject ?? toolName, approvalId, () => navigate({ place: { kind: "hold", approvalId } }));
 }

@@ -4,7 +4,7 @@ import { consoleFetch, useServer } from "../api/server";
 import { tapDecisions } from "../inspector/markDecision";
 import { useMe } from "../shell/useMe";
 import { COUNTED, countText } from "./badge";
-import { hasVoted } from "./entry";
+import { hasVoted } from "./votes";
 
 type Approvals = Pick<
   UseApprovalsHelpers,

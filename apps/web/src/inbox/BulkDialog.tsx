@@ -15,8 +15,9 @@ import { Lines } from "../value/Lines";
 import { linesOf } from "../value/lines";
 import { useWatchLines } from "../value/seen";
 import { useUnread } from "../value/useUnread";
-import { allows, hasVoted, present } from "./entry";
+import { allows, present } from "./entry";
 import { useFollowed } from "./Results";
+import { hasVoted } from "./votes";
 
 interface Props {
   kind: "approve" | "deny";

@@ -4,13 +4,13 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import { useServer } from "../api/server";
 import type { ToolSpec } from "../api/types";
 import { Changes } from "../edit/Changes";
+import { inPage } from "../shell/inPage";
 import { formatRoute, navigate, routeStore } from "../shell/route";
 import { Untrusted } from "../text/Untrusted";
 import type { Tone } from "../tools/callStatus";
 import { Headline } from "../tools/Headline";
 import { Time } from "../tools/Time";
 import { ToolIcon } from "../tools/ToolIcon";
-import { inPage } from "./InboxPage";
 import { decisionText, outcomeOf, presentRecord, recordedState } from "./receipt";
 
 /** A decision of this user, and what came of it. */

@@ -9,9 +9,9 @@ import { Untrusted } from "../text/Untrusted";
 import type { Decide } from "../tools/ApprovalActions";
 import { CallCard } from "../tools/CallCard";
 import type { CardState } from "../tools/callStatus";
-import { hasVoted } from "./entry";
 import { inputOf, recordedState } from "./receipt";
 import type { Entry } from "./useInboxList";
+import { hasVoted } from "./votes";
 
 interface Props {
   entry: Entry;

@@ -1,6 +1,8 @@
-import { History, Inbox, Keyboard, Menu, ShieldCheck } from "lucide-react";
-import { type MouseEvent, useContext, useState } from "react";
+import { History, Inbox, Keyboard, ShieldCheck } from "lucide-react";
+import { useContext, useState } from "react";
 import { useCommands } from "../shell/commands";
+import { inPage } from "../shell/inPage";
+import { PageHeader } from "../shell/PageHeader";
 import { formatRoute, INBOX, INBOX_VIEWS, type InboxView, navigate, type Place, routeStore } from "../shell/route";
 import { AlertsMenu } from "./AlertsMenu";
 import { ApprovalsContext, useWaitingCount } from "./ApprovalsContext";
@@ -38,11 +40,7 @@ export function InboxHeader({ place, onMenu }: Props) {
     { name: "Show the keys", hint: "?", run: () => setIsHelping(true) },
   ]);
   return (
-    <header className="header inbox-header">
-      <button type="button" className="icon-button header__menu" aria-label="Chats" onClick={onMenu}>
-        <Menu size={18} aria-hidden="true" />
-      </button>
-      <h1 className="header__title">Inbox</h1>
+    <PageHeader title="Inbox" onMenu={onMenu} className="inbox-header">
       <nav className="inbox-header__views" aria-label="Inbox">
         {INBOX_VIEWS.map((name) => {
           const { label, Icon } = VIEWS[name];
@@ -77,7 +75,7 @@ export function InboxHeader({ place, onMenu }: Props) {
         <Keyboard size={17} aria-hidden="true" />
       </button>
       {isHelping && <HelpDialog onClose={() => setIsHelping(false)} />}
-    </header>
+    </PageHeader>
   );
 }
 
@@ -103,13 +101,4 @@ function order(next: "newest" | undefined): void {
   const { place } = routeStore.read();
   const inbox = place.kind === "inbox" ? place : INBOX;
   navigate({ place: { ...inbox, view: "waiting", filter: { ...inbox.filter, order: next } } });
-}
-
-/** A link that stays in this page, unless the person wants another tab. */
-export function inPage(go: () => void) {
-  return (event: MouseEvent) => {
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
-    event.preventDefault();
-    go();
-  };
 }

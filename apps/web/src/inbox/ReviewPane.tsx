@@ -20,12 +20,13 @@ import { useWriting } from "../tools/useWriting";
 import { ReviewTabs } from "../value/ReviewTabs";
 import { useUnread } from "../value/useUnread";
 import { ConfirmGrant } from "./ConfirmGrant";
-import { allows, hasVoted, present } from "./entry";
+import { allows, present } from "./entry";
 import { PaneFacts } from "./PaneFacts";
 import { Receipt } from "./Receipt";
 import { GrantNote, RememberField } from "./RememberField";
 import { recordedState } from "./receipt";
 import { breadthOf, type RememberChoice, rememberOf } from "./remember";
+import { hasVoted } from "./votes";
 
 type Approval = Extract<ApprovalDecision, { approved: true }>;
 

@@ -1,4 +1,4 @@
-import type { DecisionKind, PendingApproval } from "holdpoint/protocol";
+import type { Allowed, PendingApproval } from "holdpoint/protocol";
 import type { ToolSpec } from "../api/types";
 import { type HeadlinePiece, headlineOf, headlineText } from "../tools/headline";
 import type { Schema } from "../value/schema";
@@ -29,13 +29,8 @@ export function present(entry: PendingApproval, tool?: ToolSpec): Presented {
 }
 
 /** Whether this user may make a decision of a kind. */
-export function allows({ allowed }: Pick<PendingApproval, "allowed">, kind: DecisionKind): boolean {
-  return allowed.includes(kind);
-}
-
-/** Whether somebody's approval is counted already. */
-export function hasVoted({ votes }: Pick<PendingApproval, "votes">, subject: string | undefined): boolean {
-  return subject !== undefined && votes?.by.includes(subject) === true;
+export function allows({ allowed }: Pick<PendingApproval, "allowed">, what: Allowed): boolean {
+  return allowed.includes(what);
 }
 
 /** `now`, `5 min`, `3 h`, `2 days`. */

@@ -8,7 +8,7 @@ export interface Outcome {
   tone: Tone;
 }
 
-const DONE: Partial<Record<DecisionKind, string>> = {
+const DONE: Record<DecisionKind, string> = {
   approve: "Approved.",
   edit: "Approved with changes.",
   deny: "Denied.",
@@ -27,7 +27,7 @@ export function outcomeText(progress: DecisionProgress | undefined): Outcome | u
     case "voted":
       return { text: `Your approval counts: ${progress.votes} of ${progress.quorum}.`, tone: "hold" };
     case "in-force":
-      return { text: DONE[progress.kind] ?? "In force.", tone: progress.kind === "deny" ? "quiet" : "ok" };
+      return { text: DONE[progress.kind], tone: progress.kind === "deny" ? "quiet" : "ok" };
     case "refused":
       return { text: refusalText(progress.kind, progress.error.status), tone: "bad" };
   }

@@ -25,8 +25,6 @@ const DONE: Record<DecisionKind, string> = {
   edit: "Approved with changes",
   deny: "Denied",
   answer: "Answered in the tool's place",
-  // Not a decision by itself: what is remembered is an approval.
-  remember: "Approved",
 };
 
 /** `Denied by carol`. */

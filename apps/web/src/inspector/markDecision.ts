@@ -1,7 +1,7 @@
 import type { ApprovalDecision, SettledDecision } from "holdpoint";
+import { describe } from "./describe";
 import type { Recorder } from "./recorder";
 import { recorderOf } from "./recordings";
-import { describe } from "./tapFetch";
 
 /** The recordings of decisions that are being sent. */
 const deciding = new Map<string, Recorder>();

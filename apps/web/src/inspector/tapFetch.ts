@@ -1,8 +1,7 @@
 import { createParser } from "eventsource-parser";
-import { keyStore } from "../api/key";
 import type { Mode } from "../modes";
-import { maskHeaders, maskKey, maskUrl } from "./mask";
-import type { Recorder, Sent } from "./recorder";
+import { describe } from "./describe";
+import type { Recorder } from "./recorder";
 
 /** Responses of these paths are chunks of a turn; no other response is recorded. */
 const STREAMS = /^\/(stream|api\/chat|api\/chat\/[^/]+\/stream)$/;
@@ -45,26 +44,5 @@ export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): t
     });
     const { status, statusText, headers } = response;
     return new Response(response.body.pipeThrough(tap), { status, statusText, headers });
-  };
-}
-
-/** What a request is, and what of it may be shown. */
-export function describe(
-  input: RequestInfo | URL,
-  init: RequestInit | undefined,
-): { method: string; path: string; sent: Sent } {
-  const { key } = keyStore.read();
-  const request = input instanceof Request ? input : undefined;
-  const url = new URL(request?.url ?? input.toString(), location.href);
-  const method = (init?.method ?? request?.method ?? "GET").toUpperCase();
-  const body = init?.body;
-  return {
-    method,
-    path: url.pathname,
-    sent: {
-      label: `${method} ${maskUrl(url, key)}`,
-      headers: maskHeaders(init?.headers ?? request?.headers, key),
-      text: typeof body === "string" ? maskKey(body, key) : "",
-    },
   };
 }

@@ -2,13 +2,11 @@ import { useServerStatus } from "holdpoint/react";
 import { useState } from "react";
 import { keyStore } from "../api/key";
 import { useServer } from "../api/server";
-import { Session } from "../chat/Session";
+import { ChatPlace } from "../chat/ChatPlace";
 import { AlertsWatcher } from "../inbox/AlertsWatcher";
 import { ApprovalsProvider } from "../inbox/ApprovalsContext";
 import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
-import { InboxContent, InboxHeader } from "../inbox/InboxPage";
 import { NowPlaying } from "../panel/NowPlaying";
-import { StatusContent, StatusHeader } from "../status/StatusPage";
 import { useStore } from "../store";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { useCommands } from "./commands";
@@ -16,13 +14,24 @@ import { Dock } from "./Dock";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
 import { KeyDialog } from "./KeyDialog";
+import { lazily } from "./lazily";
+import { PageHeader } from "./PageHeader";
 import { Palette } from "./Palette";
+import { inboxPage, statusPage } from "./parts";
 import { INBOX, navigate, newChat, routeStore, STATUS } from "./route";
 import { Sheet } from "./Sheet";
 import { Sidebar } from "./Sidebar";
 import { setTheme } from "./theme";
 import { isAdmin, MeContext, useMe, useReadMe } from "./useMe";
 import { useMedia } from "./useMedia";
+
+const InboxHeader = lazily(inboxPage, (page) => page.InboxHeader, PlainInboxHeader, PlainInboxHeader);
+const InboxContent = lazily(inboxPage, (page) => page.InboxContent);
+const StatusContent = lazily(statusPage, (page) => page.StatusContent);
+
+function PlainInboxHeader({ onMenu }: { onMenu: () => void }) {
+  return <PageHeader title="Inbox" onMenu={onMenu} />;
+}
 
 export function App() {
   return (
@@ -80,14 +89,14 @@ function Frame() {
       )}
       <main className="app__main">
         {place.kind === "chat" && <Header route={route} onMenu={() => setIsMenuOpen(true)} />}
-        {place.kind === "status" && <StatusHeader onMenu={() => setIsMenuOpen(true)} />}
+        {place.kind === "status" && <PageHeader title="Status" onMenu={() => setIsMenuOpen(true)} />}
         {(place.kind === "inbox" || place.kind === "hold") && (
           <InboxHeader place={place} onMenu={() => setIsMenuOpen(true)} />
         )}
         <ConnectionBanner />
         {place.kind === "chat" ? (
           <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
-            <Session
+            <ChatPlace
               chatId={chatId}
               mode={mode}
               isNew={isNew}

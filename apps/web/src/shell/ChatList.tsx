@@ -5,7 +5,7 @@ import { useServer } from "../api/server";
 import type { ChatSummary } from "../api/types";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
-import { WAITING, WAITING_FOR_OTHERS } from "../tools/callStatus";
+import { WAITING, WAITING_FOR_OTHERS } from "../tools/waiting";
 import { DeleteChat } from "./DeleteChat";
 import { navigate } from "./route";
 

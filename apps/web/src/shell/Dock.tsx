@@ -1,12 +1,15 @@
 import { Activity, Globe, Inbox, Maximize2, Minimize2, X } from "lucide-react";
 import { Tabs } from "radix-ui";
 import { useWaitingCount } from "../inbox/ApprovalsContext";
-import { InboxPanel } from "../inbox/InboxPanel";
-import { InspectorPanel } from "../inspector/InspectorPanel";
-import { PagesPanel } from "../panel/PagesPanel";
 import { pagesStore } from "../panel/pages";
 import { useStore } from "../store";
+import { lazily } from "./lazily";
+import { conversation, inboxPanel, inspector } from "./parts";
 import { DOCKS, type DockTab } from "./route";
+
+const InboxPanel = lazily(inboxPanel, (panel) => panel.InboxPanel);
+const InspectorPanel = lazily(inspector, (panel) => panel.InspectorPanel);
+const PagesPanel = lazily(conversation, (chat) => chat.PagesPanel);
 
 interface Props {
   tab: DockTab;

@@ -1,10 +1,10 @@
 import { Inbox, ServerCog, SquarePen } from "lucide-react";
 import { useContext } from "react";
 import { ApprovalsContext, useWaitingCount } from "../inbox/ApprovalsContext";
-import { inPage } from "../inbox/InboxPage";
 import { Account } from "./Account";
 import { Brand } from "./Brand";
 import { ChatList } from "./ChatList";
+import { inPage } from "./inPage";
 import { formatRoute, INBOX, navigate, newChat, type Route, STATUS } from "./route";
 import { ServerNode } from "./ServerNode";
 import { ThemeSwitch } from "./ThemeSwitch";

@@ -1,4 +1,3 @@
-import { createIdGenerator } from "ai";
 import type { ApprovalsFilter } from "holdpoint";
 import { isMode, type Mode } from "../modes";
 import { createStore } from "../store";
@@ -40,7 +39,8 @@ export const STATUS: Place = { kind: "status" };
 
 export const INBOX: Place & { kind: "inbox" } = { kind: "inbox", view: "waiting", filter: {}, open: undefined };
 
-const newId = createIdGenerator({ prefix: "chat", separator: "_", size: 16 });
+/** Nobody can guess the id of a chat. */
+const newId = () => `chat_${crypto.getRandomValues(new BigUint64Array(2)).join("_")}`;
 
 export function parseRoute({ pathname, hash }: Pick<Location, "pathname" | "hash">): Parsed {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));

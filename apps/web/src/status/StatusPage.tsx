@@ -1,5 +1,5 @@
 import type { McpStatus, ServerStatus, ToolStatus } from "holdpoint/protocol";
-import { Lock, Menu } from "lucide-react";
+import { Lock } from "lucide-react";
 import type { ReactNode } from "react";
 import { isAdmin, useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
@@ -7,17 +7,6 @@ import { Time } from "../tools/Time";
 import { ToolIcon } from "../tools/ToolIcon";
 import { approvalOf, approversOf, decisionsOf } from "./policy";
 import { useStatus } from "./useStatus";
-
-export function StatusHeader({ onMenu }: { onMenu: () => void }) {
-  return (
-    <header className="header">
-      <button type="button" className="icon-button header__menu" aria-label="Chats" onClick={onMenu}>
-        <Menu size={18} aria-hidden="true" />
-      </button>
-      <h1 className="header__title">Status</h1>
-    </header>
-  );
-}
 
 /** What the server consists of, for admins. */
 export function StatusContent() {

@@ -12,7 +12,6 @@ const DECISIONS: Record<DecisionKind, string> = {
   deny: "deny",
   edit: "change the input",
   answer: "answer in its place",
-  remember: "let it run later without a question",
 };
 
 /** What a person may decide, and for how long. */

@@ -1,5 +1,5 @@
 import type { ApprovalDecision } from "holdpoint";
-import type { DecisionKind } from "holdpoint/protocol";
+import type { Allowed, DecisionKind } from "holdpoint/protocol";
 import { Check, LoaderCircle, MessageSquareReply, Pencil, X } from "lucide-react";
 import {
   type MouseEvent,
@@ -32,7 +32,7 @@ interface Props {
   /** The decision that is being sent. */
   sending: DecisionKind | undefined;
   /** What this user may do. */
-  allowed: readonly DecisionKind[];
+  allowed: readonly Allowed[];
   /** How many lines of the input have not been in view. */
   unseen: number;
   onDecide: Decide;

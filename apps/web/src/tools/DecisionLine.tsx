@@ -47,8 +47,6 @@ const WORDS: Record<DecisionKind, { own: string; others: string }> = {
   approve: { own: "approved this", others: "Approved by" },
   edit: { own: "approved this with changes", others: "Approved with changes by" },
   deny: { own: "denied this", others: "Denied by" },
-  // Not a decision by itself: what is remembered is an approval.
-  remember: { own: "approved this", others: "Approved by" },
   answer: { own: "answered this in the tool's place", others: "Answered in the tool's place by" },
 };
 

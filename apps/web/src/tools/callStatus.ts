@@ -12,12 +12,6 @@ export type CardState =
 
 export type Tone = CallStatus["tone"];
 
-/** The label of whatever waits for this user, wherever it is listed. */
-export const WAITING = "Waiting for you";
-
-/** The label of what waits for somebody else. */
-export const WAITING_FOR_OTHERS = "Waiting for approval";
-
 export interface CardLabel {
   label: string;
   tone: Tone;

@@ -165,7 +165,6 @@ impl Decisions {
             DecisionKind::Approve | DecisionKind::Deny => true,
             DecisionKind::Edit => self.edit,
             DecisionKind::Answer => self.answer,
-            DecisionKind::Remember => false,
         }
     }
 

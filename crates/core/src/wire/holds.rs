@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use holdpoint_protocol::{
-    holds::{ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, Votes},
+    holds::{Allowed, ChatHold, Decision, HoldKind, HoldOutcome, HoldState, Votes},
     ids::{ApprovalId, MessageId, ToolCallId},
 };
 
@@ -184,8 +184,8 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, by: &Identity) -
     }
 }
 
-/// The decisions that a person can make.
-fn allowed(call: &Call, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
+/// What a person may do about it.
+fn allowed(call: &Call, by: &Identity, owner: &Subject) -> Vec<Allowed> {
     let request = call.request.as_ref().filter(|_| call.waits() == Waits::Person);
     request.map(|request| request.terms.allowed(by, owner)).unwrap_or_default()
 }

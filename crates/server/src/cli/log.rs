@@ -140,7 +140,7 @@ fn text(line: &AuditLine, inputs: &HashMap<ToolCallId, String>) -> String {
                 Some(DecisionKind::Deny) => "denied",
                 Some(DecisionKind::Edit) => "changed and approved",
                 Some(DecisionKind::Answer) => "answered in the tool's place",
-                Some(DecisionKind::Remember) | None => "decided",
+                None => "decided",
             };
             let channel = line.channel.and_then(|channel| serde_json::to_value(channel).ok());
             let channel = channel.as_ref().and_then(serde_json::Value::as_str).map(|name| format!(" through {name}"));

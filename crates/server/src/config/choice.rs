@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData, net::SocketAddr};
 
-use holdpoint_protocol::holds::DecisionKind;
+use holdpoint_protocol::holds::Allowed;
 use holdpoint_runtime::{
     identity::Role,
     model::provider::{OpenAiApi, ReasoningEffort},
@@ -50,7 +50,7 @@ impl Choice for LogFormat {
     const ALL: &'static [(&'static str, Self)] = &[("text", Self::Text), ("json", Self::Json)];
 }
 
-impl Choice for DecisionKind {
+impl Choice for Allowed {
     const ALL: &'static [(&'static str, Self)] = &[
         ("approve", Self::Approve),
         ("deny", Self::Deny),

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use holdpoint_demo::demo_tools;
-use holdpoint_protocol::holds::DecisionKind;
+use holdpoint_protocol::holds::Allowed;
 use holdpoint_runtime::{
     approvers::{ApproverError, Approvers, ApproversError},
     tool::{
@@ -43,7 +43,7 @@ pub struct ToolConfig {
     /// What a person may decide: `approve` and `deny`, and `edit` and `answer` unless they are left out.
     #[serde(deserialize_with = "super::choice::some_of")]
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
-    pub decisions: Option<Vec<DecisionKind>>,
+    pub decisions: Option<Vec<Allowed>>,
     /// Who may decide; by default the owner of the chat.
     pub approvers: Option<ApproversConfig>,
     /// Whether an approval can be remembered, so that later calls run without a question; true by default, unless the
@@ -307,14 +307,14 @@ impl ToolConfig {
         if let Some(seconds) = self.approval_timeout_sec {
             spec.approval_timeout = Some(Duration::from_secs(seconds)).into();
         }
-        if let Some(kinds) = &self.decisions {
-            if kinds.contains(&DecisionKind::Remember) {
+        if let Some(allowed) = &self.decisions {
+            if allowed.contains(&Allowed::Remember) {
                 return Err(ToolConfigProblem::Remember);
             }
-            if ![DecisionKind::Approve, DecisionKind::Deny].iter().all(|kind| kinds.contains(kind)) {
+            if ![Allowed::Approve, Allowed::Deny].iter().all(|one| allowed.contains(one)) {
                 return Err(ToolConfigProblem::Decisions);
             }
-            let (edit, answer) = (kinds.contains(&DecisionKind::Edit), kinds.contains(&DecisionKind::Answer));
+            let (edit, answer) = (allowed.contains(&Allowed::Edit), allowed.contains(&Allowed::Answer));
             spec.decisions = Decisions { edit, answer };
         }
         if let Some(approvers) = &self.approvers {

@@ -51,7 +51,6 @@ pub(super) fn decision_text(kind: DecisionKind) -> &'static str {
         DecisionKind::Deny => "deny",
         DecisionKind::Edit => "edit",
         DecisionKind::Answer => "answer",
-        DecisionKind::Remember => "remember",
     }
 }
 

@@ -1,4 +1,5 @@
 import type {
+  Allowed,
   ApprovalId,
   ApprovalRecord,
   Cause,
@@ -61,7 +62,7 @@ export type CallState =
       kind: "approval-requested";
       approvalId: ApprovalId | undefined;
       /** What this user may do about it. */
-      allowed: readonly DecisionKind[];
+      allowed: readonly Allowed[];
       /** Whether this user may decide it. */
       mayDecide: boolean;
       /** Whether this user has approved it, and others have to as well. */
@@ -74,7 +75,7 @@ export type CallState =
   /** A running tool prompts the user. */
   | { kind: "prompted" }
   /** A decision of this page is on its way; `retrying`: the server has not confirmed it. */
-  | { kind: "sending" | "retrying"; sent: DecisionKind; allowed: readonly DecisionKind[] }
+  | { kind: "sending" | "retrying"; sent: DecisionKind; allowed: readonly Allowed[] }
   | {
       kind: "running";
       where: "server" | "browser";
@@ -121,7 +122,7 @@ export type CallContext = {
 };
 
 /** Until the server has said what else is allowed. */
-const PLAIN: readonly DecisionKind[] = ["approve", "deny"];
+const PLAIN: readonly Allowed[] = ["approve", "deny"];
 
 /**
  * What is going on with a call: whether it waits, runs or has ended, and how; with a short `label`, a `text` and a `tone`.

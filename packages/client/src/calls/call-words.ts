@@ -17,8 +17,6 @@ const SENT: Record<DecisionKind, string> = {
   deny: "denial",
   edit: "changed input",
   answer: "answer",
-  // Not a decision by itself: what is remembered is an approval.
-  remember: "approval",
 };
 
 /** How a call ended is more than what became of something that this page sent about it. */

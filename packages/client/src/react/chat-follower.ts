@@ -2,9 +2,10 @@ import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import type { ApprovalId, ChatId, ServerEvent } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
-import { Chats, type ListedCalls, storedMessages } from "../server/chats.js";
+import { storedMessages } from "../server/chats.js";
 import { watchEvents } from "../server/events.js";
 import { asHoldpointError } from "../server/holdpoint-error.js";
+import { Holds, type ListedCalls } from "../server/holds.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 import {
@@ -104,7 +105,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const { server } = this.#session;
     const read = <T>(attempt: (signal: AbortSignal) => Promise<T>) => retryUntilResponse(server, attempt, { signal });
     const { requests } = this.#session;
-    const holds = await read((each) => new Chats(server).holds(this.#chatId, { calls: this.#calls(), signal: each }));
+    const holds = await read((each) => new Holds(server).ofChat(this.#chatId, { calls: this.#calls(), signal: each }));
     if (signal.aborted) return;
     if (JSON.stringify(holds) !== JSON.stringify(this.#session.getState().holds)) this.#session.set({ holds });
     const isOutdated = this.#session.isResuming || hasOutdated(this.#chat.messages, holds);

@@ -1,8 +1,8 @@
 import type { ChatInit, UIMessage } from "ai";
 import type { ChatId, Chunk } from "../protocol.js";
-import type { ListedCalls } from "../server/chats.js";
 import type { ClientOrOptions } from "../server/holdpoint.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
+import type { ListedCalls } from "../server/holds.js";
 import type { ToolHandlersOf } from "../tools/tool-handler.js";
 import type { LiveOptions } from "../transport/live-chat-transport.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
@@ -50,7 +50,7 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Mode
     history?: boolean | undefined;
     /**
      * Whether to resume a running response that this hook is not reading: on mount, from another tab, after a lost
-     * connection. Default: true.
+     * connection. A chat that is new, as it has no `messages` and no `history`, is not resumed on mount. Default: true.
      */
     resume?: boolean | undefined;
     /** The shortest time between two renders of changed messages, in milliseconds. Default: none. */

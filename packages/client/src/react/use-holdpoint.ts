@@ -135,9 +135,15 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     [chatId, client],
   );
   useEffect(() => () => void current.stop(), [current]);
+  // Of a new chat there is nothing to resume. What it would find is the response to a message that was sent at once, which
+  // would arrive twice.
+  const isNew = useMemo(
+    () => current.messages.length === 0 && (latest.current.history === false || latest.current.messages !== undefined),
+    [current],
+  );
   const chat = useChat<UI_MESSAGE>({
     chat: current,
-    resume: options.resume ?? true,
+    resume: (options.resume ?? true) && !isNew,
     // The name in `ai` 6, which `ai` 7 understands too.
     ...(options.throttle !== undefined && { experimental_throttle: options.throttle }),
   });

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
 import type { ChatHold, ChatId } from "../protocol.js";
-import type { ListedCalls } from "../server/chats.js";
 import { followRecord } from "../server/follow-record.js";
 import type { ClientOrOptions } from "../server/holdpoint.js";
+import type { ListedCalls } from "../server/holds.js";
 import { Server } from "../server/server.js";
 import { useClient } from "./use-client.js";
 
@@ -21,7 +21,7 @@ export function useHolds(
   useEffect(() => {
     if (chatId === undefined) return;
     const following = followRecord<ChatHold[]>(new Server(client.options), {
-      read: (signal) => client.chats.holds(chatId, { calls, signal }),
+      read: (signal) => client.holds.ofChat(chatId, { calls, signal }),
       isTouchedBy: (event) => "chatId" in event && event.chatId === chatId,
       onValue: (holds) => setRead({ of: `${chatId} ${calls}`, holds }),
     });

@@ -1,11 +1,8 @@
 import type { UIMessage } from "ai";
-import type { ChatHold, ChatId, ChatSummary, MessageId, ToolCallId, UiMessage } from "../protocol.js";
+import type { ChatId, ChatSummary, ToolCallId, UiMessage } from "../protocol.js";
 import { isUnknown, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { readPages } from "./read-pages.js";
 import type { RequestOptions, Server } from "./server.js";
-
-/** Which calls are listed: `held` lists those that are or were held, `all` also lists those that just ran. */
-export type ListedCalls = "held" | "all";
 
 /** The user's chats. */
 export class Chats {
@@ -29,17 +26,6 @@ export class Chats {
     options: RequestOptions = {},
   ): Promise<UI_MESSAGE[]> {
     return (await storedMessages(this.#server, chatId, options)) as unknown[] as UI_MESSAGE[];
-  }
-
-  /**
-   * The holds of a chat with their decisions and outcomes, in call order. Empty for a chat that the server does not know.
-   */
-  async holds(
-    chatId: ChatId,
-    { calls, signal }: RequestOptions & { calls?: ListedCalls | undefined } = {},
-  ): Promise<ChatHold[]> {
-    const path = chatPath(chatId, `/holds${calls === "all" ? "?calls=all" : ""}`);
-    return await ifKnown(this.#server.json<ChatHold[]>(path, { signal }), []);
   }
 
   /** Stops the turn of a chat: running calls are cancelled and holds are closed. Does nothing for an unknown chat. */
@@ -80,12 +66,13 @@ export async function storedMessages(
   return await ifKnown(server.json<UiMessage[]>(chatPath(chatId, "/messages"), { signal }), []);
 }
 
-function chatPath(chatId: ChatId, rest = ""): string {
+/** The path of what the server has of a chat. */
+export function chatPath(chatId: ChatId, rest = ""): string {
   return `/api/chat/${encodeURIComponent(chatId)}${rest}`;
 }
 
 /** What the server has of a chat, or something else for a chat that it does not know. */
-async function ifKnown<T, OTHER>(read: Promise<T>, otherwise: OTHER): Promise<T | OTHER> {
+export async function ifKnown<T, OTHER>(read: Promise<T>, otherwise: OTHER): Promise<T | OTHER> {
   try {
     return await read;
   } catch (error) {
@@ -109,28 +96,4 @@ export function callOfFile(link: unknown): ToolCallId | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Calls of turns that were regenerated or edited away. What they did remains done. */
-export type EarlierAttempts = {
-  /** By the message that took their place. */
-  byMessage: ReadonlyMap<MessageId, readonly ChatHold[]>;
-  /** Those whose message is not shown, because its answer has not arrived yet. */
-  others: readonly ChatHold[];
-};
-
-/** The calls among `holds` that are no longer in any message, because their turn was superseded. */
-export function earlierAttempts(
-  holds: readonly ChatHold[] | undefined,
-  messages: readonly { id: MessageId }[],
-): EarlierAttempts {
-  const byMessage = new Map<MessageId, ChatHold[]>();
-  const others: ChatHold[] = [];
-  const shown = new Set(messages.map(({ id }) => id));
-  for (const hold of holds ?? []) {
-    if (!hold.cut) continue;
-    if (hold.messageId === undefined || !shown.has(hold.messageId)) others.push(hold);
-    else byMessage.set(hold.messageId, [...(byMessage.get(hold.messageId) ?? []), hold]);
-  }
-  return { byMessage, others };
 }

@@ -5,6 +5,7 @@ import { Chats } from "./chats.js";
 import { clockOf } from "./clock.js";
 import { type EventsListener, watchEvents } from "./events.js";
 import { Grants } from "./grants.js";
+import { Holds } from "./holds.js";
 import type { HoldpointOptions } from "./options.js";
 import type { ServerStatus } from "./reachability.js";
 import { type RequestOptions, Server } from "./server.js";
@@ -15,8 +16,10 @@ export type CheckProfile = "ai-sdk" | "adk-sse" | "adk-live";
 /** One Holdpoint server, as one user. Made by {@link createHoldpoint}. */
 export class Holdpoint {
   readonly #server: Server;
-  /** The user's chats: their messages, holds and files. */
+  /** The user's chats: their messages and files. */
   readonly chats: Chats;
+  /** What waits for a person or a browser, or did. */
+  readonly holds: Holds;
   /** The inbox: approval requests and the decisions on them. */
   readonly approvals: Approvals;
   /** What runs without a question. */
@@ -28,6 +31,7 @@ export class Holdpoint {
     const server = new Server(options);
     this.#server = server;
     this.chats = new Chats(server);
+    this.holds = new Holds(server);
     this.approvals = new Approvals(server);
     this.grants = new Grants(server);
     this.audit = new Audit(server);

@@ -1,8 +1,8 @@
 import type { AutoSendMessage } from "../auto-send/should-auto-send.js";
 import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart, ToolSpec, ToolState } from "../protocol.js";
-import { Chats } from "../server/chats.js";
 import { followRecord } from "../server/follow-record.js";
 import { type ClientOrOptions, withServerOptions } from "../server/holdpoint.js";
+import { Holds } from "../server/holds.js";
 import { Server } from "../server/server.js";
 import { acknowledge } from "./acknowledge.js";
 import { ASK_USER } from "./ask-user.js";
@@ -79,7 +79,7 @@ export class FrontendToolExecutor {
 
   /**
    * Scans the chat's messages, runs what may run now, and aborts what is over. Call it after every change; extra calls are
-   * harmless. Without `holds`, the result of `chats.holds`, the server's record is followed here for as long as a call waits.
+   * harmless. Without `holds`, the result of `holds.ofChat`, the server's record is followed here for as long as a call waits.
    */
   observe(messages: readonly AutoSendMessage[], holds?: readonly ChatHold[]): void {
     if (this.#abort.signal.aborted) return;
@@ -214,7 +214,7 @@ export class FrontendToolExecutor {
     const following =
       this.#following?.record ??
       followRecord<ChatHold[]>(this.#server, {
-        read: (signal) => new Chats(this.#server).holds(chatId, { signal }),
+        read: (signal) => new Holds(this.#server).ofChat(chatId, { signal }),
         isTouchedBy: (event) => "chatId" in event && event.chatId === chatId,
         onValue: (holds) => this.#read(holds),
       });

@@ -1,23 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-/** The server's binary: `HOLDPOINT_BIN`, else what `cargo build` has made. */
-export function binary(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const built = (kind: string) => join(here, "../../../../target", kind, "holdpoint");
-  const candidates = [process.env.HOLDPOINT_BIN, built("release"), built("debug")].filter((path) => path !== undefined);
-  const found = candidates.find((path) => existsSync(path));
-  if (found === undefined) {
-    throw new Error(
-      `There is no holdpoint binary. Run "cargo build --release" or set HOLDPOINT_BIN. Looked at: ${candidates.join(", ")}`,
-    );
-  }
-  return found;
-}
+import { join } from "node:path";
+import { started } from "../../../../tests/support/server.mjs";
 
 /** A server process of its own. */
 export type TestServer = {
@@ -44,9 +28,7 @@ export type ServerSettings = {
 /** Starts a server on a free port, with nothing stored. */
 export async function startServer(options: ServerSettings = {}): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "holdpoint-client-"));
-  const listen = options.isDurable ? `127.0.0.1:${await freePort()}` : "127.0.0.1:0";
-  const store = options.isDurable ? ["--data", join(folder, "data")] : ["--ephemeral"];
-  const args = ["serve", "--listen", listen, ...store];
+  const args = options.isDurable ? ["--data", join(folder, "data")] : ["--ephemeral"];
   if (options.script !== undefined) {
     const file = join(folder, "script.json");
     writeFileSync(file, JSON.stringify(options.script));
@@ -57,55 +39,16 @@ export async function startServer(options: ServerSettings = {}): Promise<TestSer
     writeFileSync(file, options.config);
     args.push("--config", file);
   }
-  // The server reads HOLDPOINT_… as settings, and this is none.
-  const { HOLDPOINT_BIN: _, ...environment } = process.env;
-  const env = { ...environment, ...options.env };
-  const spawnServer = () => spawn(binary(), args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
-  let child = spawnServer();
-  const url = await address(child);
-  const isGone = () => child.exitCode !== null || child.signalCode !== null;
-  const kill = async () => {
-    if (isGone()) return;
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await gone;
-  };
+  const settings = { cwd: folder, env: options.env };
+  let { running, url } = await started(args, settings);
+  const kill = () => running.kill();
   const restart = async () => {
-    if (!isGone()) return;
-    child = spawnServer();
-    await address(child);
+    if (running.isUp) return;
+    ({ running, url } = await started(args, { ...settings, listen: new URL(url).host }));
   };
   const stop = async () => {
     await kill();
     rmSync(folder, { recursive: true, force: true });
   };
   return { url, kill, restart, stop };
-}
-
-/** A port that nobody listens on. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-/** The line with the address, which comes once the server can answer. */
-function address(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let said = "";
-    const hear = (data: Buffer) => {
-      said += String(data);
-      const found = /http:\/\/[\d.:]+/.exec(said);
-      if (found !== null) resolve(found[0]);
-    };
-    child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
-    child.once("error", reject);
-    child.once("exit", (code) => reject(new Error(`The server ended with ${code}: ${said}`)));
-  });
 }

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { WebSocket } from "ws";
-import { binary, environment } from "./server.mjs";
+import { environment } from "../../../support/process.mjs";
+import { binary } from "../../../support/server.mjs";
 
 /** Rules about the end of a stream, which a stream cut off by the test can't satisfy. */
 const AT_THE_END = new Set(["F2", "F5", "A1", "A2", "A4", "A5", "A6", "W4", "K5"]);
