@@ -53,6 +53,12 @@ enum Beat {
     Rest(Duration),
 }
 
+impl From<ModelEvent> for Beat {
+    fn from(event: ModelEvent) -> Self {
+        Self::Event(Ok(event))
+    }
+}
+
 impl ScriptModel {
     /// Reads a script from a file.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
@@ -65,34 +71,17 @@ impl ScriptModel {
 
     /// Reads a script from its text.
     pub fn from_text(text: &str) -> Result<Self, ScriptError> {
-        Ok(Self { script: Arc::new(read::script(text)?) })
+        let mut script = read::script(text)?;
+        script.turns.push(Turn::without_answer());
+        Ok(Self { script: Arc::new(script) })
     }
+}
 
-    fn beats(&self, request: &ModelRequest) -> Vec<Beat> {
-        let text = last_user_text(&request.messages);
-        let answers = since_user(&request.messages).iter();
-        let index = answers.filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
-        let matches = |turn: &&Turn| turn.when.as_ref().is_none_or(|when| when.is_match(&text));
-        let turn = self.script.turns.iter().find(matches);
-
-        let mut player = Player { index, calls: 0, beats: Vec::new() };
-        match turn {
-            Some(turn) => {
-                for entry in turn.steps.get(index).into_iter().flatten() {
-                    if !player.play(entry) {
-                        return player.beats;
-                    }
-                }
-            }
-            None if index == 0 => {
-                player.text(&["Sorry, ".into(), "the script that I play ".into(), "has no answer to that.".into()]);
-            }
-            None => {}
-        }
-        let reason = if player.calls > 0 { FinishReason::ToolCalls } else { FinishReason::Stop };
-        let usage = turn.map_or_else(Usage::default, |turn| turn.usage);
-        player.event(ModelEvent::Finish { usage, reason, version: Some(self.script.version.clone()), state: None });
-        player.beats
+impl Turn {
+    /// What is played where nothing else matches.
+    fn without_answer() -> Self {
+        let text = ["Sorry, ", "the script that I play ", "has no answer to that."].map(str::to_owned);
+        Self { when: None, usage: Usage::default(), steps: vec![vec![Entry::Text(text.into())]] }
     }
 }
 
@@ -102,8 +91,8 @@ impl Model for ScriptModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let beats = stream::iter(self.beats(&request));
-        beats
+        let player = Player::new(Arc::clone(&self.script), &request);
+        stream::iter(player)
             .filter_map(|beat| async {
                 match beat {
                     Beat::Event(event) => Some(event),
@@ -117,52 +106,94 @@ impl Model for ScriptModel {
     }
 }
 
-/// Converts the entries of one step into beats.
+/// A step while it is played. Each item is made when it is asked for: a whole step may be large, and many may be played at
+/// a time.
+#[derive(Debug)]
 struct Player {
-    index: usize,
+    script: Arc<Script>,
+    turn: usize,
+    step: usize,
+    /// The entry, and the number of its items that have been played.
+    entry: usize,
+    played: usize,
+    /// The number of calls before this entry.
     calls: usize,
-    beats: Vec<Beat>,
+    is_over: bool,
 }
 
 impl Player {
-    /// Plays an entry. Returns whether the step continues.
-    fn play(&mut self, entry: &Entry) -> bool {
-        match entry {
-            Entry::Reasoning(blocks) => {
-                for block in blocks {
-                    self.event(ModelEvent::ReasoningStart);
-                    self.event(ModelEvent::ReasoningDelta(block.clone()));
-                    self.event(ModelEvent::ReasoningEnd);
+    fn new(script: Arc<Script>, request: &ModelRequest) -> Self {
+        let text = last_user_text(&request.messages);
+        let answers = since_user(&request.messages).iter();
+        let step = answers.filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
+        let matches = |turn: &Turn| turn.when.as_ref().is_none_or(|when| when.is_match(&text));
+        // The last turn matches everything.
+        let turn = script.turns.iter().position(matches).unwrap_or_default();
+        Self { script, turn, step, entry: 0, played: 0, calls: 0, is_over: false }
+    }
+
+    fn finish(&self) -> ModelEvent {
+        let reason = if self.calls > 0 { FinishReason::ToolCalls } else { FinishReason::Stop };
+        let usage = self.script.turns.get(self.turn).map_or_else(Usage::default, |turn| turn.usage);
+        ModelEvent::Finish { usage, reason, version: Some(self.script.version.clone()), state: None }
+    }
+}
+
+impl Iterator for Player {
+    type Item = Beat;
+
+    fn next(&mut self) -> Option<Beat> {
+        if self.is_over {
+            return None;
+        }
+        let script = Arc::clone(&self.script);
+        let entries = script.turns.get(self.turn).and_then(|turn| turn.steps.get(self.step)).into_iter().flatten();
+        for entry in entries.skip(self.entry) {
+            if let Some(beat) = entry.beat(self.played, || format!("call-{}-{}", self.step, self.calls)) {
+                self.played += 1;
+                self.is_over = matches!(beat, Beat::Event(Err(_)));
+                return Some(beat);
+            }
+            self.calls += usize::from(matches!(entry, Entry::Call { .. }));
+            (self.entry, self.played) = (self.entry + 1, 0);
+        }
+        self.is_over = true;
+        Some(self.finish().into())
+    }
+}
+
+impl Entry {
+    /// Its item at this place; `None` behind the last. A call without an id gets this one.
+    fn beat(&self, at: usize, call_id: impl FnOnce() -> String) -> Option<Beat> {
+        let event = match self {
+            Entry::Reasoning(blocks) => match (blocks.get(at / 3)?, at % 3) {
+                (_, 0) => ModelEvent::ReasoningStart,
+                (text, 1) => ModelEvent::ReasoningDelta(text.clone()),
+                _ => ModelEvent::ReasoningEnd,
+            },
+            Entry::Text(deltas) => match (at.checked_sub(1), deltas.len()) {
+                (None, _) => ModelEvent::TextStart,
+                (Some(at), count) if at < count => ModelEvent::TextDelta(deltas[at].clone()),
+                (Some(at), count) if at == count => ModelEvent::TextEnd,
+                _ => return None,
+            },
+            Entry::Call { id, name, input } => {
+                let id = || id.clone().unwrap_or_else(call_id);
+                match at {
+                    0 => ModelEvent::InputStart { id: id(), name: name.clone() },
+                    1 => ModelEvent::InputDelta { id: id(), delta: input.to_string() },
+                    2 => ModelEvent::Call { id: id(), name: name.clone(), input: Ok(input.clone()) },
+                    _ => return None,
                 }
             }
-            Entry::Text(deltas) => self.text(deltas),
-            Entry::Call { id, name, input } => {
-                let id = id.clone().unwrap_or_else(|| format!("call-{}-{}", self.index, self.calls));
-                self.calls += 1;
-                self.event(ModelEvent::InputStart { id: id.clone(), name: name.clone() });
-                self.event(ModelEvent::InputDelta { id: id.clone(), delta: input.to_string() });
-                self.event(ModelEvent::Call { id, name: name.clone(), input: Ok(input.clone()) });
-            }
-            Entry::Wait(duration) => self.beats.push(Beat::Rest(*duration)),
-            Entry::Fail(text) => {
+            Entry::Wait(duration) if at == 0 => return Some(Beat::Rest(*duration)),
+            Entry::Fail(text) if at == 0 => {
                 let message = "The model failed. Please try again.".to_owned();
-                self.beats.push(Beat::Event(Err(ModelError { message, detail: text.clone() })));
-                return false;
+                return Some(Beat::Event(Err(ModelError { message, detail: text.clone() })));
             }
-        }
-        true
-    }
-
-    fn text(&mut self, deltas: &[String]) {
-        self.event(ModelEvent::TextStart);
-        for delta in deltas {
-            self.event(ModelEvent::TextDelta(delta.clone()));
-        }
-        self.event(ModelEvent::TextEnd);
-    }
-
-    fn event(&mut self, event: ModelEvent) {
-        self.beats.push(Beat::Event(Ok(event)));
+            Entry::Wait(_) | Entry::Fail(_) => return None,
+        };
+        Some(event.into())
     }
 }
 
@@ -276,5 +307,26 @@ mod tests {
         assert!(wrong.contains(&*path.to_string_lossy()) && wrong.contains("turns: "), "{wrong}");
         let missing = ScriptModel::from_file(&path).unwrap_err().to_string();
         assert!(missing.contains(&*path.to_string_lossy()), "{missing}");
+    }
+
+    /// Many steps with large calls may be played at a time.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_step_is_made_while_it_is_played() {
+        let resident = || {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+            4096 * pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+        };
+        let call = json!({"toolCall": {"name": "deploy", "input": {"what": "x".repeat(500_000)}}});
+        let script = json!({"turns": [{"steps": [vec![call; 20]]}]});
+        let model = ScriptModel::from_text(&script.to_string()).unwrap();
+        let before = resident();
+        let mut streams: Vec<_> = (0..40).map(|_| model.stream(request("deploy", 0))).collect();
+        for stream in &mut streams {
+            assert!(matches!(stream.next().await, Some(Ok(ModelEvent::InputStart { .. }))));
+        }
+        // Whole steps are 40 times 20 MB.
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 100 << 20, "{grown} bytes");
     }
 }

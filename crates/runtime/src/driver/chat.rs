@@ -64,6 +64,8 @@ pub(super) struct ChatTask {
     pub(super) bytes: usize,
     /// What was reserved for what the input that is being handled adds.
     pub(super) reserved: usize,
+    /// The part of it for inputs of calls that the model has made.
+    pub(super) reserved_inputs: usize,
     /// Whether the input that is being handled is refused if there is no room for what it adds.
     pub(super) may_refuse: bool,
     /// The memory of turns before the feed that inputs needed.
@@ -151,6 +153,7 @@ impl ChatTask {
             origin,
             bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes) + bytes,
             reserved: 0,
+            reserved_inputs: 0,
             may_refuse: false,
             checkpoint,
             earlier_memory: Vec::new(),

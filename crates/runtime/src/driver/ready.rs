@@ -10,15 +10,15 @@ use futures::{
     stream::{BoxStream, Fuse},
 };
 
-use super::weight;
+use super::{chat::ChatTask, weight};
 use crate::{
     model::{ModelError, ModelEvent},
     turn::Input,
 };
 
-/// The most that is handled at once: what is taken from the stream is not counted yet.
+/// The most that is taken from the stream at once, unless a single event weighs more: it is counted only afterwards.
 const MAX_EVENTS: usize = 256;
-const MAX_BYTES: usize = 256 * 1024;
+const MAX_WEIGHT: usize = 512 * 1024;
 
 /// The events that are there, together.
 pub(super) struct ReadyEvents(Fuse<BoxStream<'static, Result<Input, ModelError>>>);
@@ -33,11 +33,11 @@ impl Stream for ReadyEvents {
     type Item = Vec<Result<Input, ModelError>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let (mut ready, mut bytes) = (Vec::new(), 0);
-        while ready.len() < MAX_EVENTS && bytes < MAX_BYTES {
+        let (mut ready, mut weight) = (Vec::new(), 0);
+        while ready.len() < MAX_EVENTS && weight < MAX_WEIGHT {
             match self.0.poll_next_unpin(context) {
                 Poll::Ready(Some(event)) => {
-                    bytes += size(&event);
+                    weight += weight_of(&event);
                     ready.push(event);
                 }
                 Poll::Ready(None) if ready.is_empty() => return Poll::Ready(None),
@@ -49,13 +49,40 @@ impl Stream for ReadyEvents {
     }
 }
 
-fn size(event: &Result<Input, ModelError>) -> usize {
+impl ChatTask {
+    /// Reserves what these events take until their facts are written and counted. Returns whether there was room. Inputs of
+    /// calls without room are left to the turn machine, which tells the model.
+    pub(super) fn has_room_for(&mut self, events: &[Result<Input, ModelError>]) -> bool {
+        let (mut all, mut inputs) = (0, 0);
+        for event in events {
+            let weight = weight_of(event);
+            all += weight;
+            inputs += if is_input(event) { weight } else { 0 };
+        }
+        if all < weight::UNRESERVED_BYTES {
+            return true;
+        }
+        if self.memory.reserve(all) {
+            (self.reserved, self.reserved_inputs) = (self.reserved + all, inputs);
+            return true;
+        }
+        inputs > 0
+    }
+}
+
+/// Whether it is a call with its input.
+fn is_input(event: &Result<Input, ModelError>) -> bool {
+    matches!(event, Ok(Input::CheckedCall(_) | Input::Model(ModelEvent::Call { input: Ok(_), .. })))
+}
+
+fn weight_of(event: &Result<Input, ModelError>) -> usize {
     match event {
         Ok(Input::Model(ModelEvent::Call { input: Ok(input), .. })) => weight::of_value(input),
         Ok(Input::CheckedCall(call)) => weight::of_value(&call.input),
-        Ok(Input::Model(ModelEvent::Call { input: Err(text), .. })) => text.len(),
-        Ok(Input::Model(ModelEvent::InputDelta { delta, .. } | ModelEvent::TextDelta(delta))) => delta.len(),
-        Ok(Input::Model(ModelEvent::ReasoningDelta(delta))) => delta.len(),
+        Ok(Input::Model(ModelEvent::Call { input: Err(text), .. })) => weight::of_text(text),
+        Ok(Input::Model(ModelEvent::InputDelta { delta, .. } | ModelEvent::TextDelta(delta))) => weight::of_text(delta),
+        Ok(Input::Model(ModelEvent::ReasoningDelta(delta))) => weight::of_text(delta),
+        Ok(Input::Model(ModelEvent::Finish { state: Some(state), .. })) => weight::of_text(&state.data),
         _ => 0,
     }
 }
@@ -66,7 +93,7 @@ mod tests {
 
     #[tokio::test]
     async fn large_events_are_not_taken_together() {
-        for (length, together) in [(10, 100), (MAX_BYTES / 2, 2), (MAX_BYTES, 1)] {
+        for (length, together) in [(10, 100), (MAX_WEIGHT / 4, 2), (MAX_WEIGHT, 1)] {
             let event = || Ok(Input::Model(ModelEvent::TextDelta("x".repeat(length))));
             let events = futures::stream::iter((0..100).map(|_| event()).collect::<Vec<_>>());
             let taken: Vec<usize> = ReadyEvents::of(events.boxed()).map(|events| events.len()).collect().await;

@@ -37,8 +37,6 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// How much text may stay unwritten, in facts and in bytes.
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
-/// What always has room, so that decisions and short messages are written however much is in memory.
-const UNRESERVED_BYTES: usize = 64 * 1024;
 
 /// What to do when another node has appended first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,11 +157,15 @@ impl ChatTask {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
         let (tools, model) = (self.tools(), Arc::clone(self.model()));
         let is_elsewhere = self.is_elsewhere();
-        let (memory, reserved) = (&mut self.memory, &mut self.reserved);
+        let (memory, reserved, mut inputs) = (&mut self.memory, &mut self.reserved, self.reserved_inputs);
         let mut has_room = |value: &Value| {
             let weight = weight::of_value(value);
-            let has_room = weight < UNRESERVED_BYTES || memory.reserve(weight);
-            *reserved += if has_room && weight >= UNRESERVED_BYTES { weight } else { 0 };
+            if weight < weight::UNRESERVED_BYTES || inputs >= weight {
+                inputs = inputs.saturating_sub(weight);
+                return true;
+            }
+            let has_room = memory.reserve(weight);
+            *reserved += if has_room { weight } else { 0 };
             has_room
         };
         let mut env = Env {
@@ -225,7 +227,7 @@ impl ChatTask {
         self.inner.must_be_readable(&encoded)?;
         let payload = serde_json::to_vec(&encoded).map_err(|error| LogError::Failed(error.to_string()))?;
         let (size, weight) = (payload.len(), weight::of(&payload, encoded.iter().copied()));
-        if self.may_refuse && weight >= UNRESERVED_BYTES {
+        if self.may_refuse && weight >= weight::UNRESERVED_BYTES {
             if !self.memory.reserve(weight) {
                 (self.pending, self.pending_bytes, self.flush_at) = (pending, pending_bytes, flush_at);
                 self.restore();

@@ -13,6 +13,9 @@ use crate::fact::Fact;
 /// The weight from which on text is parsed, and messages are made, where nobody waits for the thread.
 const HEAVY_BYTES: usize = 512 * 1024;
 
+/// What always has room, so that decisions and short messages are written however much is in memory.
+pub(super) const UNRESERVED_BYTES: usize = 64 * 1024;
+
 /// How often each value is there: in its fact, and in the state that the facts lead to.
 const COPIES: usize = 2;
 
@@ -45,6 +48,11 @@ fn text_parts(message: &UiMessage) -> usize {
 /// What a value takes once it is kept.
 pub(super) fn of_value(value: &Value) -> usize {
     json::kept_bytes_of(value).saturating_mul(COPIES)
+}
+
+/// What a text takes once it is kept.
+pub(super) fn of_text(text: &str) -> usize {
+    text.len().saturating_mul(COPIES)
 }
 
 impl Inner {

@@ -261,6 +261,7 @@ impl ChatTask {
                 detail: "the model's stream ended without an end".to_owned(),
             })],
         };
+        let has_room = self.has_room_for(&events);
         let input = |event| match event {
             Ok(input) => input,
             Err(ModelError { message, detail }) => {
@@ -269,7 +270,7 @@ impl ChatTask {
             }
         };
         let mut inputs: Vec<Input> = events.into_iter().map(input).collect();
-        if self.memory.is_over() {
+        if !has_room || self.memory.is_over() {
             // Many turns of one subject at once, or calls without an end.
             tracing::warn!(chat = %self.id, "the model was stopped: the chats of this subject take all the memory they may");
             inputs = vec![Input::ModelFailed(NO_ROOM.to_owned())];
@@ -301,6 +302,11 @@ impl ChatTask {
                 (recorded, _) => break recorded,
             }
         };
+        self.reserved_inputs = 0;
+        if self.pending.is_empty() {
+            // Nothing came of the events, or it is counted.
+            self.memory.give_back(std::mem::take(&mut self.reserved));
+        }
         self.count_turn();
         recorded
     }

@@ -209,7 +209,7 @@ async fn inputs_that_do_not_fit_are_refused() {
 /// What the model writes has an end too.
 #[tokio::test]
 async fn an_answer_that_does_not_fit_is_stopped() {
-    let limits = Limits { loaded_bytes_per_subject: 300_000, ..Limits::default() };
+    let limits = Limits { loaded_bytes_per_subject: 900_000, ..Limits::default() };
     let deltas = vec!["x".repeat(1000); 1000];
     let script = json!({"turns": [{"steps": [[{"text": deltas}]]}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");

@@ -4,6 +4,7 @@ mod disk;
 mod heads;
 mod limits;
 mod many;
+mod models;
 
 use std::{
     sync::{
