@@ -3,6 +3,8 @@
 //! A credential is looked at first, and a right one is never counted nor slowed down: people who share an address with
 //! a guesser, behind a proxy for example, are not locked out. A wrong one is counted for its address. Beyond the limit,
 //! further wrong ones get 429.
+//!
+//! Our own: see `docs/adr/0028-what-one-client-can-take.md` for the comparison with a crate.
 
 use std::{
     collections::HashMap,

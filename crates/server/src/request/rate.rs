@@ -1,4 +1,6 @@
 //! Request rates, per subject and per address.
+//!
+//! Our own: see `docs/adr/0028-what-one-client-can-take.md` for the comparison with a crate.
 
 use std::{
     collections::HashMap,

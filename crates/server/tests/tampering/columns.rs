@@ -13,10 +13,11 @@ use super::played;
 /// How many rows of a table are changed, one after the other. The deleted chat is changed besides.
 const ROWS: usize = 3;
 
+pub(super) const GUIDE: &str = include_str!("../../../../docs/guides/record.md");
+
 /// The columns that the guide lists as not compared.
-fn not_compared() -> BTreeSet<String> {
-    let guide = include_str!("../../../../docs/guides/record.md");
-    let rows = guide.lines().skip_while(|line| !line.starts_with("| not compared |")).skip(2);
+pub(super) fn not_compared() -> BTreeSet<String> {
+    let rows = GUIDE.lines().skip_while(|line| !line.starts_with("| not compared |")).skip(2);
     let columns = rows.map_while(|row| row.strip_prefix("| `")?.split_once("` |"));
     columns.map(|(column, _)| column.to_owned()).collect()
 }
@@ -108,7 +109,7 @@ async fn is_found(log: &dyn Log) -> bool {
     }
 }
 
-async fn look(log: &dyn Log) -> Result<bool, LogError> {
+pub(super) async fn look(log: &dyn Log) -> Result<bool, LogError> {
     let mut found = 0;
     let mut report = |_| found += 1;
     verify_tables(log, &mut report).await?;
@@ -131,7 +132,10 @@ async fn every_column_is_compared_or_the_guide_says_why_not() {
     file.execute_batch("PRAGMA synchronous = OFF").expect("it is set");
     let log = SqliteLog::open_read_only(&folder).expect("it opens");
     assert!(!is_found(&log).await, "nothing was changed");
-    let (tables, excused) = (tables(&file), not_compared());
+    let tables = tables(&file);
+    let mut excused = not_compared();
+    // PostgreSQL has more tables.
+    excused.retain(|column| column.split_once('.').is_some_and(|(table, _)| tables.contains_key(table)));
     let (mut hidden, mut unfound): (BTreeSet<String>, Vec<String>) = Default::default();
     for (table, columns) in &tables {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();

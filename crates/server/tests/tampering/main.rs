@@ -2,6 +2,7 @@
 //! `docs/guides/record.md`, and what they can make a running server do, which is nothing that was not shown.
 
 mod columns;
+mod postgres;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -16,7 +17,7 @@ use holdpoint_runtime::{
     approvers::Approvers,
     clock::Timestamp,
     input_sha256,
-    log::{BatchHash, SqliteLog},
+    log::{BatchHash, Log, SqliteLog},
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };
 use holdpoint_server::Role;
@@ -57,7 +58,13 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Self {
-        let (ran, folder) = (Ran::default(), TempDir::new().expect("a folder"));
+        let folder = TempDir::new().expect("a folder");
+        let log = SqliteLog::open(&folder.path().join("data")).expect("it opens");
+        Self::on(Arc::new(log), folder).await
+    }
+
+    async fn on(log: Arc<dyn Log>, folder: TempDir) -> Self {
+        let ran = Ran::default();
         let turn = |says: &str, tool: &str| {
             json!({"when": says, "steps": [
                 [{"toolCall": {"name": tool, "input": {"amount": 150, "to": "Hanako"}}}],
@@ -70,7 +77,6 @@ impl Scene {
         let tools = ToolSet::new(tools.map(|tool| tool.build().expect("a good tool"))).expect("different names");
         setup.builder = setup.builder.tools(tools);
         setup.keys = keys_of(&PEOPLE);
-        let log = Arc::new(SqliteLog::open(&folder.path().join("data")).expect("it opens"));
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         Self { server: setup.log(log).start().await, client, ran, folder }
     }
@@ -662,41 +668,47 @@ fn change_hold(file: &Connection, chat: &str, change: impl FnOnce(&mut Value)) {
 /// Everything that can be in a record.
 async fn played() -> Scene {
     let scene = Scene::set().await;
-    scene.paid("paid", json!({"approved": true, "input": {"amount": 5}, "reason": "too much"})).await;
-    let remember =
-        |uses: u32| json!({"approved": true, "remember": {"scope": "subject", "match": "tool", "uses": uses}});
-    let here = json!({"approved": true, "remember": {"scope": "chat", "match": "tool"}});
-    scene.paid("only", here).await;
-    let grant = scene.paid("free", remember(7)).await["grant"].as_str().expect("a grant").to_owned();
-    let (status, body) = scene.ask("ann", Method::DELETE, &format!("/api/grants/{grant}"), &Value::Null).await;
-    assert_eq!(status, 200, "{body}");
-    scene.paid("free2", remember(5)).await;
-    scene.say("used", "pay").await;
-    scene.settled("used").await;
-    for chat in ["gone", "again"] {
-        scene.say(chat, "pay").await;
-        scene.settled(chat).await;
-    }
-    let (status, _) = scene.ask("root", Method::DELETE, "/api/chat/gone", &Value::Null).await;
-    assert_eq!(status, 204);
-    let (status, _) = scene.ask("ann", Method::DELETE, "/api/chat/again", &Value::Null).await;
-    assert_eq!(status, 204);
-    scene.say("again", "pay").await;
-    scene.settled("again").await;
-    scene.say("talk", "hello").await;
-    scene.say("talk", "more").await;
-    // What the grants cover is asked no more, so they end before something waits.
-    let grants = scene.get("ann", "/api/grants").await;
-    let live = grants.as_array().into_iter().flatten().find(|grant| grant["state"] == "active").expect("one").clone();
-    assert_eq!(live["used"], 4, "{live}");
-    scene.say("voting", "wire").await;
-    let (status, body) = scene.decide("bob", &scene.approval("voting").await, &json!({"approved": true})).await;
-    assert_eq!((status, &body["votes"]), (200, &json!(1)), "{body}");
-    scene.paid_by_hand("waits").await;
+    scene.play().await;
     scene
 }
 
 impl Scene {
+    /// Something of everything that is stored.
+    async fn play(&self) {
+        self.paid("paid", json!({"approved": true, "input": {"amount": 5}, "reason": "too much"})).await;
+        let remember =
+            |uses: u32| json!({"approved": true, "remember": {"scope": "subject", "match": "tool", "uses": uses}});
+        let here = json!({"approved": true, "remember": {"scope": "chat", "match": "tool"}});
+        self.paid("only", here).await;
+        let grant = self.paid("free", remember(7)).await["grant"].as_str().expect("a grant").to_owned();
+        let (status, body) = self.ask("ann", Method::DELETE, &format!("/api/grants/{grant}"), &Value::Null).await;
+        assert_eq!(status, 200, "{body}");
+        self.paid("free2", remember(5)).await;
+        self.say("used", "pay").await;
+        self.settled("used").await;
+        for chat in ["gone", "again"] {
+            self.say(chat, "pay").await;
+            self.settled(chat).await;
+        }
+        let (status, _) = self.ask("root", Method::DELETE, "/api/chat/gone", &Value::Null).await;
+        assert_eq!(status, 204);
+        let (status, _) = self.ask("ann", Method::DELETE, "/api/chat/again", &Value::Null).await;
+        assert_eq!(status, 204);
+        self.say("again", "pay").await;
+        self.settled("again").await;
+        self.say("talk", "hello").await;
+        self.say("talk", "more").await;
+        // What the grants cover is asked no more, so they end before something waits.
+        let grants = self.get("ann", "/api/grants").await;
+        let live =
+            grants.as_array().into_iter().flatten().find(|grant| grant["state"] == "active").expect("one").clone();
+        assert_eq!(live["used"], 4, "{live}");
+        self.say("voting", "wire").await;
+        let (status, body) = self.decide("bob", &self.approval("voting").await, &json!({"approved": true})).await;
+        assert_eq!((status, &body["votes"]), (200, &json!(1)), "{body}");
+        self.paid_by_hand("waits").await;
+    }
+
     /// A payment that waits, although a grant would cover it: it is for the other tool.
     async fn paid_by_hand(&self, chat: &str) {
         // The last use of the grant.
