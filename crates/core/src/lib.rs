@@ -10,12 +10,13 @@
 //!
 //! use holdpoint_core::{
 //!     Identity,
+//!     chat::Chat,
 //!     clock::Timestamp,
 //!     fact::{CallOrder, Fact, NextTurn},
 //!     model::{ModelEvent, Usage},
 //!     protocol::{audit::AuditChannel, chunk::FinishReason, request::ChatRequest},
 //!     tool::{ApprovalPolicy, Budget, Execution, InputSchema, ToolCatalog, ToolSpec},
-//!     turn::{ChatState, Env, Input, Submit, step},
+//!     turn::{Env, Input, Submit, step},
 //! };
 //! use serde_json::json;
 //!
@@ -50,7 +51,7 @@
 //! let request = ChatRequest::user("chat-1", "Pay the invoice");
 //! let call = ModelEvent::Call { id: "1".to_owned(), name: "pay".to_owned(), input: Ok(json!({})) };
 //! let (usage, reason) = (Usage::default(), FinishReason::ToolCalls);
-//! let mut state = ChatState::default();
+//! let mut state = Chat::default();
 //! let mut facts = Vec::new();
 //! for input in [
 //!     Input::Submit(Arc::new(Submit { request, by: Identity::local(), next })),
@@ -68,6 +69,8 @@
 
 pub mod approvers;
 pub mod backoff;
+pub mod call;
+pub mod chat;
 pub mod clock;
 pub mod fact;
 pub mod grants;

@@ -82,7 +82,7 @@ pub use tool::{Tool, ToolContext, ToolError, ToolSet};
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_core::{
-    Identity, Subject, approvers, fact, grants, identity, is_unseen, redact, request_terms, subject,
+    Identity, Subject, approvers, call, chat, fact, grants, identity, is_unseen, redact, request_terms, subject,
     turn::{self, Answered, Refusal, Rejection},
     value::{self, ValueError},
     wire::{self, Channel, Listed, Profile, Resume, View},

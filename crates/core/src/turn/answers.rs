@@ -9,8 +9,9 @@ use holdpoint_protocol::{
 };
 use serde_json::{Value, json};
 
-use super::{Answered, ApprovalRequest, Call, Decided, Draft, Env, FrontendResult, Stage, calls, grants};
+use super::{Answered, Draft, Env, FrontendResult, calls, grants};
 use crate::{
+    call::{ApprovalRequest, Call, Decision, Stage},
     fact::{Cause, Fact, Outcome},
     identity::Identity,
     tool::{Execution, InputSchema, Returns},
@@ -23,7 +24,7 @@ pub(super) fn order(draft: &Draft<'_>, answer: &Answer) -> u8 {
     match answer {
         Answer::Approval { .. } => 1,
         Answer::Result { tool_call_id: id, .. } => {
-            if draft.call(id).is_some_and(|call| call.stage == Stage::Asked) {
+            if draft.call(id).is_some_and(Call::is_asked) {
                 2
             } else {
                 0
@@ -37,7 +38,7 @@ pub(super) fn take(draft: &mut Draft<'_>, answer: Answer, by: &Identity, env: &m
     match answer {
         Answer::Approval { approval_id, approved, reason } => {
             // A stock client knows yes and no. If somebody else has changed the input, that was a yes.
-            let is_same = |before: &Decided, _: &Verdict| before.verdict.is_approval() == approved;
+            let is_same = |_: &Call, before: &Decision, _: &Verdict| before.verdict.is_approval() == approved;
             let decision = DecisionRequest { verdict: approved.into(), reason, remember: None };
             take_decision(draft, &approval_id, decision, by, is_same, env)
         }
@@ -65,9 +66,9 @@ pub(super) fn decide(
     env: &mut Env<'_>,
 ) -> Answered {
     let remember = decision.remember.clone();
-    let is_same = |before: &Decided, now: &Verdict| match (&before.terms, &remember) {
-        (Some(terms), Some(remember)) => before.verdict == *now && terms.are(remember),
-        (terms, remember) => before.verdict == *now && terms.is_none() && remember.is_none(),
+    let is_same = |call: &Call, before: &Decision, now: &Verdict| match (&before.terms, &remember) {
+        (Some(terms), Some(remember)) => call.is_decided_as(now) && terms.are(remember),
+        (terms, remember) => call.is_decided_as(now) && terms.is_none() && remember.is_none(),
     };
     let answered = take_decision(draft, approval, decision, by, is_same, env);
     if matches!(answered, Answered::Taken | Answered::Remembered(_) | Answered::TooLate(Cause::Expired)) {
@@ -81,7 +82,7 @@ fn take_decision(
     approval: &ApprovalId,
     decision: DecisionRequest,
     by: &Identity,
-    is_same: impl Fn(&Decided, &Verdict) -> bool,
+    is_same: impl Fn(&Call, &Decision, &Verdict) -> bool,
     env: &mut Env<'_>,
 ) -> Answered {
     let DecisionRequest { mut verdict, reason, remember } = decision;
@@ -93,19 +94,18 @@ fn take_decision(
         return if sees_it { Answered::NotTheirs } else { Answered::Unknown };
     }
     // An edit that changes nothing is an approval.
-    let is_edited = request.decision.as_ref().is_some_and(|decided| decided.verdict.kind() == DecisionKind::Edit);
-    if !is_edited && matches!(&verdict, Verdict::Approve { input: Some(input) } if *input == call.input) {
+    if !call.is_edited() && matches!(&verdict, Verdict::Approve { input: Some(input) } if *input == call.input) {
         verdict = Verdict::APPROVE;
     }
-    match &request.decision {
-        Some(before) if is_same(before, &verdict) => return Answered::Again,
+    match &call.decision {
+        Some(before) if is_same(call, before, &verdict) => return Answered::Again,
         Some(_) => return Answered::Contradicts,
         None => {}
     }
-    match call.stage {
-        Stage::Settled { cause, .. } => return Answered::TooLate(cause),
-        Stage::Asked => {}
-        Stage::Made | Stage::Running { .. } => return Answered::Unknown,
+    match call.stage() {
+        Stage::Settled(settled) => return Answered::TooLate(settled.cause),
+        Stage::Asked(_) => {}
+        Stage::Made | Stage::Running(_) => return Answered::Unknown,
     }
     if let Err(refused) = admit_decision(call, request, &verdict, env) {
         return refused;
@@ -150,17 +150,15 @@ fn take_decision(
 pub(super) fn carry_out(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let calls = draft.state.turn.iter().flat_map(|turn| &turn.calls);
     let decided = calls.filter_map(|id| {
-        let call = draft.call(id).filter(|call| call.stage == Stage::Asked)?;
-        Some((id.clone(), call.request.as_ref()?.decision.clone()?))
+        let decision = draft.call(id).filter(|call| call.is_asked())?.decision.as_ref()?;
+        Some((id.clone(), decision.verdict.clone(), decision.reason.clone()))
     });
-    let is_start = |(_, decided): &(ToolCallId, Decided)| matches!(decided.verdict, Verdict::Approve { .. });
+    let is_start = |(_, verdict, _): &(ToolCallId, Verdict, _)| matches!(verdict, Verdict::Approve { .. });
     let (started, settled): (Vec<_>, Vec<_>) = decided.partition(is_start);
-    for (id, decided) in started.into_iter().chain(settled) {
-        match decided.verdict {
+    for (id, verdict, reason) in started.into_iter().chain(settled) {
+        match verdict {
             Verdict::Approve { .. } => calls::start(draft, &id, env),
-            Verdict::Deny => {
-                calls::settle(draft, &id, Outcome::Denied { reason: decided.reason }, Cause::Decision, env);
-            }
+            Verdict::Deny => calls::settle(draft, &id, Outcome::Denied { reason }, Cause::Decision, env),
             Verdict::Answer { output } => calls::settle(draft, &id, Outcome::Output(output), Cause::Decision, env),
         }
     }
@@ -211,12 +209,12 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
         Execution::Delegate => return Answered::NotAwaited,
         Execution::Server => return Answered::Unknown,
     }
-    match &call.stage {
+    match call.stage() {
         Stage::Made => Answered::Unknown,
-        Stage::Asked if !call.is_decided() => Answered::NeedsApproval,
-        Stage::Asked if !is_to_run(call) => Answered::Contradicts,
+        Stage::Asked(_) if call.decision.is_none() => Answered::NeedsApproval,
+        Stage::Asked(_) if !is_to_run(call) => Answered::Contradicts,
         // Approved, and not released yet: the result came in the same request.
-        Stage::Asked | Stage::Running { .. } => {
+        Stage::Asked(_) | Stage::Running(_) => {
             let outcome = outcome(id, call, result);
             if let Outcome::Output(output) = &outcome
                 && let Err(error) = admit_sized(output)
@@ -235,22 +233,17 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
             calls::settle(draft, id, outcome, cause, env);
             Answered::Taken
         }
-        Stage::Settled { outcome: before, cause: Cause::Result, .. } => {
-            if is_same(before, id, call, result) {
-                Answered::Again
-            } else {
-                Answered::Contradicts
-            }
-        }
-        Stage::Settled { cause: Cause::Decision | Cause::Ran | Cause::Refused, .. } => Answered::Contradicts,
-        Stage::Settled { cause, .. } => Answered::TooLate(*cause),
+        Stage::Settled(settled) => match settled.cause {
+            Cause::Result if is_same(&settled.outcome, id, call, result) => Answered::Again,
+            Cause::Result | Cause::Decision | Cause::Ran | Cause::Refused => Answered::Contradicts,
+            cause => Answered::TooLate(cause),
+        },
     }
 }
 
 /// Whether a person has decided that the call runs.
 fn is_to_run(call: &Call) -> bool {
-    let decision = call.request.as_ref().and_then(|request| request.decision.as_ref());
-    decision.is_some_and(|decided| matches!(decided.verdict, Verdict::Approve { .. }))
+    call.decision.as_ref().is_some_and(|decision| matches!(decision.verdict, Verdict::Approve { .. }))
 }
 
 /// Checks the answer to a prompt. What is recorded as accepted is what the tool gets.
@@ -274,17 +267,17 @@ fn admit_answer(prompt: &Value, output: &Value) -> Result<(), Answered> {
 /// Whether a result is the outcome that the server has recorded itself, as a client's copy of the history has it.
 pub(super) fn is_copy(draft: &Draft<'_>, answer: &Answer) -> bool {
     let Answer::Result { tool_call_id: id, result } = answer else { return false };
-    draft.call(id).is_some_and(|call| match (&call.stage, result) {
+    let Some((call, settled)) = draft.call(id).and_then(|call| Some((call, call.settled.as_ref()?))) else {
+        return false;
+    };
+    match (&settled.outcome, result) {
         // A client without denials shows one as an error.
-        (Stage::Settled { outcome: denied @ Outcome::Denied { reason }, cause, .. }, ClientResult::Error(text)) => {
-            match denied.told(*cause) {
-                Outcome::Error(told) => told == *text,
-                _ => Outcome::denial_text(reason.as_deref()) == *text,
-            }
-        }
-        (Stage::Settled { outcome, .. }, _) => is_same(outcome, id, call, &frontend_result(result.clone())),
-        _ => false,
-    })
+        (Outcome::Denied { reason }, ClientResult::Error(text)) => match settled.told() {
+            Outcome::Error(told) => told == *text,
+            _ => Outcome::denial_text(reason.as_deref()) == *text,
+        },
+        (outcome, _) => is_same(outcome, id, call, &frontend_result(result.clone())),
+    }
 }
 
 /// Whether a result equals the recorded outcome. `requestedAt` is ignored, and a client may echo our own output.

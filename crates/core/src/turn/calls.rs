@@ -6,13 +6,13 @@ use holdpoint_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 
 use super::{
-    ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, answers, budget,
+    Draft, Env, Reply, answers, budget,
     cut_off::{interrupted, is_repeatable, may_have_run},
     grants,
-    open_turn::StopRequest,
-    writing::OpenInput,
 };
 use crate::{
+    call::{Call, Stage},
+    chat::{Chat, OpenInput, Phase, StopRequest, Turn},
     fact::{CallOrder, Caller, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     grants::UsableGrant,
     request_terms::RequestTerms,
@@ -45,6 +45,14 @@ pub(super) fn resume_if_idle(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         let message = format!("The agent has taken {steps} steps without coming to an end, and was stopped.");
         end(draft, TurnEnd::Failed { message }, env);
     }
+}
+
+/// Whether the turn is idle because its last hold expired: it resumes when a client is there.
+pub(super) fn expired_last(state: &Chat) -> bool {
+    let calls = state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| state.calls.get(id));
+    let last = calls.filter_map(|call| call.settled.as_ref()).max_by_key(|settled| settled.position);
+    let is_expired = last.is_some_and(|settled| settled.cause == Cause::Expired);
+    state.next.is_empty() && state.is_idle() && is_expired && budget::refusal(state).is_none()
 }
 
 /// Ends a turn by itself. A newer message may have come while the model wrote: the message was stored on another node, and
@@ -92,12 +100,12 @@ fn open_turn(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
 }
 
 fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    let is_here = |turn: &&super::Turn| turn.phase == Phase::Calls && !env.is_elsewhere;
+    let is_here = |turn: &&Turn| turn.phase == Phase::Calls && !env.is_elsewhere;
     let Some(turn) = draft.state.turn.as_ref().filter(is_here) else { return };
     let (order, calls) = (turn.order, turn.calls.clone());
     answers::carry_out(draft, env);
     for id in calls {
-        if draft.call(&id).is_some_and(|call| call.stage == Stage::Made) {
+        if draft.call(&id).is_some_and(|call| call.stage() == Stage::Made) {
             ask_or_start(draft, &id, env);
         }
         if order == CallOrder::OneByOne && draft.call(&id).is_some_and(|call| !call.is_settled()) {
@@ -138,7 +146,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let origin = call.origin.as_deref();
-    let is_approved = call.is_decided() || call.used.is_some();
+    let is_approved = call.decision.is_some();
     let deadline = match env.tools.of_origin(&call.name, origin) {
         Some(tool) => {
             (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(tool, &call.input)))
@@ -188,7 +196,7 @@ pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause,
 
 /// Prompts the user on behalf of a running tool: a frontend call in the same step, which the model never sees.
 pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Prompt, env: &mut Env<'_>) -> Reply {
-    let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
+    let asks = draft.call(by).filter(|call| matches!(call.stage(), Stage::Running(_)));
     // After a newer message, nobody follows a response of this turn.
     let asks = asks.filter(|_| draft.state.next.is_empty());
     let Some(from) = asks.map(|call| call.name.clone()) else { return Reply::None };
@@ -277,8 +285,8 @@ pub(super) fn expire(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) 
     let Some(call) = draft.call(id).filter(|call| call.deadline().is_some_and(|deadline| deadline <= env.now)) else {
         return false;
     };
-    let outcome = match call.stage {
-        Stage::Asked => Outcome::Error("Approval request timed out".to_owned()),
+    let outcome = match call.stage() {
+        Stage::Asked(_) => Outcome::Error("Approval request timed out".to_owned()),
         _ => no_answer(call.returns),
     };
     settle(draft, id, outcome, Cause::Expired, env);
@@ -287,8 +295,8 @@ pub(super) fn expire(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) 
 
 /// Adds those of the escalation to those who may decide, once its time has come.
 fn escalate(draft: &mut Draft<'_>, id: &ToolCallId, env: &Env<'_>) {
-    let request = draft.call(id).filter(|call| call.stage == Stage::Asked).and_then(|call| call.request.as_ref());
-    if request.and_then(ApprovalRequest::escalates_at).is_some_and(|at| at <= env.now) {
+    let asked = draft.call(id).filter(|call| call.is_asked());
+    if asked.and_then(Call::escalates_at).is_some_and(|at| at <= env.now) {
         draft.push(Fact::Escalated { call: id.clone(), at: env.now });
     }
 }
@@ -324,7 +332,7 @@ pub(super) fn follow(draft: &mut Draft<'_>, is_watched: bool, env: &mut Env<'_>)
                 let running: Vec<ToolCallId> = open.map(|(id, _)| id.clone()).collect();
                 supersede_calls(draft, &running, env);
             }
-            if is_watched || !draft.state.expired_last() {
+            if is_watched || !expired_last(draft.state) {
                 resume_if_idle(draft, env);
             }
         }
@@ -333,7 +341,7 @@ pub(super) fn follow(draft: &mut Draft<'_>, is_watched: bool, env: &mut Env<'_>)
 
 /// Asks the node that runs the turn to end it, unless it has been asked.
 pub(super) fn request_stop(draft: &mut Draft<'_>, reason: Option<String>, is_superseded: bool) {
-    let is_news = |turn: &super::Turn| turn.stop.as_ref().is_none_or(|stop| is_superseded && !stop.is_superseded);
+    let is_news = |turn: &Turn| turn.stop.as_ref().is_none_or(|stop| is_superseded && !stop.is_superseded);
     if draft.state.turn.as_ref().is_some_and(is_news) {
         draft.push(Fact::StopRequested { reason, is_superseded });
     }

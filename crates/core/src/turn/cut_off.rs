@@ -3,8 +3,11 @@
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Call, Draft, Env, INTERRUPTED, calls};
-use crate::fact::{Cause, Outcome};
+use super::{Draft, Env, INTERRUPTED, calls};
+use crate::{
+    call::Call,
+    fact::{Cause, Outcome},
+};
 
 /// Settles a call whose tool was cut off, or does not know what it has done.
 pub(super) fn cut_off(

@@ -6,8 +6,8 @@ use holdpoint_protocol::{
     request::{Answer, ChatRequest, Trigger},
 };
 
-use super::{ChatState, Input};
-use crate::fact::Fact;
+use super::Input;
+use crate::{chat::Chat, fact::Fact};
 
 /// The maximum number of ids to look up. A request with more needs all turns.
 const MAX_IDS: usize = 32;
@@ -16,7 +16,7 @@ const MAX_IDS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NeedsEarlier {
     /// The turns of these ids, as far as they are known in the chat, each added to the state
-    /// ([`ChatState::include`]). If it is not known which messages of such a turn were cut, and the input is a request:
+    /// ([`Chat::include`]). If it is not known which messages of such a turn were cut, and the input is a request:
     /// all turns. Whether that is sufficient is to be asked again.
     If(Vec<EarlierId>),
     /// All turns.
@@ -49,7 +49,7 @@ impl EarlierId {
 }
 
 /// What an input needs of the turns before this state. With that, [`step`](super::step) replies as with all turns.
-pub fn needs_earlier(state: &ChatState, input: &Input) -> NeedsEarlier {
+pub fn needs_earlier(state: &Chat, input: &Input) -> NeedsEarlier {
     let mut ids = Vec::new();
     if state.is_partial {
         match input {
@@ -74,7 +74,7 @@ pub fn needs_earlier(state: &ChatState, input: &Input) -> NeedsEarlier {
     if ids.len() > MAX_IDS { NeedsEarlier::Always } else { NeedsEarlier::If(ids) }
 }
 
-fn submitted(state: &ChatState, request: &ChatRequest, ids: &mut Vec<EarlierId>) {
+fn submitted(state: &Chat, request: &ChatRequest, ids: &mut Vec<EarlierId>) {
     request.message_id.iter().for_each(|id| look_for_message(state, id, ids));
     let Some(last) = request.messages.last() else { return };
     let named = |message: &&ClientMessage| message.role == Role::Assistant && message.id == request.message_id;
@@ -91,14 +91,14 @@ fn submitted(state: &ChatState, request: &ChatRequest, ids: &mut Vec<EarlierId>)
 }
 
 /// Whether it is unknown which message answers one that is sent again.
-fn repeats_earlier(state: &ChatState, request: &ChatRequest) -> bool {
+fn repeats_earlier(state: &Chat, request: &ChatRequest) -> bool {
     let last = request.messages.last().filter(|last| last.role == Role::User && last.id != request.message_id);
     let said = last.and_then(|last| state.find_message(last.id.as_ref()?));
     said.is_some_and(|(messages, at)| at + 1 == messages.len() && !is_late(state, messages[at].2))
 }
 
 /// Whether it is unknown which message comes before or after the one to answer again.
-fn regenerates_earlier(state: &ChatState, request: &ChatRequest, ids: &mut Vec<EarlierId>) -> bool {
+fn regenerates_earlier(state: &Chat, request: &ChatRequest, ids: &mut Vec<EarlierId>) -> bool {
     let named = request.message_id.as_ref().and_then(|id| state.find_message(id));
     if let (Some(id), None) = (&request.message_id, named) {
         ids.push(EarlierId::Message(id.clone()));
@@ -113,12 +113,12 @@ fn regenerates_earlier(state: &ChatState, request: &ChatRequest, ids: &mut Vec<E
 }
 
 /// Whether nothing is missing behind a message of this position.
-fn is_late(state: &ChatState, position: u64) -> bool {
+fn is_late(state: &Chat, position: u64) -> bool {
     state.messages.first().is_some_and(|(.., first)| *first <= position)
 }
 
 /// Whether the message belongs to a turn that is not the last one.
-fn look_for_turn(state: &ChatState, id: &MessageId, ids: &mut Vec<EarlierId>) {
+fn look_for_turn(state: &Chat, id: &MessageId, ids: &mut Vec<EarlierId>) {
     let is_known = state.message(id).is_some_and(|(role, _)| role != Role::Assistant)
         || state.turns.iter().any(|(_, known)| known == id);
     if !is_known {
@@ -126,19 +126,19 @@ fn look_for_turn(state: &ChatState, id: &MessageId, ids: &mut Vec<EarlierId>) {
     }
 }
 
-fn look_for_message(state: &ChatState, id: &MessageId, ids: &mut Vec<EarlierId>) {
+fn look_for_message(state: &Chat, id: &MessageId, ids: &mut Vec<EarlierId>) {
     if state.message(id).is_none() {
         ids.push(EarlierId::Message(id.clone()));
     }
 }
 
-fn look_for_call(state: &ChatState, id: &ToolCallId, ids: &mut Vec<EarlierId>) {
-    if !state.calls.contains_key(id) {
+fn look_for_call(state: &Chat, id: &ToolCallId, ids: &mut Vec<EarlierId>) {
+    if !state.calls.contains(id) {
         ids.push(EarlierId::Call(id.clone()));
     }
 }
 
-fn look_for_approval(state: &ChatState, id: &ApprovalId, ids: &mut Vec<EarlierId>) {
+fn look_for_approval(state: &Chat, id: &ApprovalId, ids: &mut Vec<EarlierId>) {
     if !state.approvals.contains_key(id) {
         ids.push(EarlierId::Approval(id.clone()));
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use holdpoint_protocol::request::Verdict;
 
-use super::{ApprovalRequest, Call, ChatState, Draft, Env, Input, Stage};
+use super::{Draft, Env, Input};
 use crate::{
+    call::{ApprovalRequest, Call, Stage},
+    chat::Chat,
     fact::{Cause, Fact},
     grants::{GrantTerms, Remember, RememberError, UsableGrant},
     identity::Identity,
@@ -25,9 +27,9 @@ pub(super) fn covering<'a>(draft: &Draft<'_>, call: &Call, spec: &ToolSpec, env:
     let is_in_doubt = |other: &Call| {
         other.turn == call.turn
             && other.name == call.name
-            && matches!(other.stage, Stage::Settled { cause: Cause::Interrupted, .. })
+            && other.settled.as_ref().is_some_and(|settled| settled.cause == Cause::Interrupted)
     };
-    if !spec.is_repeatable() && draft.state.calls.values().any(|other| is_in_doubt(other)) {
+    if !spec.is_repeatable() && draft.state.calls.iter().any(|(_, other)| is_in_doubt(other)) {
         return None;
     }
     let is_left = |grant: &UsableGrant| {
@@ -73,11 +75,7 @@ pub(super) fn terms(
 pub type AskedTools = BTreeSet<String>;
 
 /// The tools of the calls that an input may take up and that may need approval: their grants are read before.
-pub fn asked_tools<'a>(
-    state: &ChatState,
-    inputs: impl IntoIterator<Item = &'a Input>,
-    tools: &ToolCatalog,
-) -> AskedTools {
+pub fn asked_tools<'a>(state: &Chat, inputs: impl IntoIterator<Item = &'a Input>, tools: &ToolCatalog) -> AskedTools {
     let (mut names, mut takes_up) = (BTreeSet::new(), false);
     for input in inputs {
         match input {
@@ -106,7 +104,7 @@ pub fn asked_tools<'a>(
     }
     // What follows may be a step for which no tokens are left.
     names.insert(BUDGET_TOOL.to_owned());
-    let made = state.open_calls().filter(|(_, call)| call.stage == Stage::Made);
+    let made = state.open_calls().filter(|(_, call)| call.stage() == Stage::Made);
     names.extend(made.map(|(_, call)| call.name.clone()));
     let may_ask = |name: &String| {
         tools.get(name).is_some_and(|tool| tool.allows_grants() && tool.approval != ApprovalPolicy::Never)

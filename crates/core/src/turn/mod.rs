@@ -8,22 +8,16 @@ mod cut_off;
 mod earlier;
 mod grants;
 mod input;
-mod known;
 mod message;
 mod model;
-mod open_turn;
 mod recover;
-mod request;
 mod resume;
-mod state;
 mod submit;
 #[cfg(test)]
 mod tests;
-mod writing;
 
 use std::collections::BTreeSet;
 
-pub use budget::Spent;
 pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
 pub use grants::{AskedTools, asked_tools};
 use holdpoint_protocol::{
@@ -34,14 +28,11 @@ pub use input::{
     Answered, CheckedCall, ClientHas, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply,
     ResponsePlan, Submit,
 };
-pub use known::{Cuts, KnownMessage};
-pub use open_turn::{Phase, Turn};
 pub use recover::INTERRUPTED;
-pub use request::{ApprovalRequest, Decided, Use};
-pub use state::{Call, ChatState, Stage};
-pub use writing::OpenInput;
 
 use crate::{
+    call::Call,
+    chat::Chat,
     clock::Timestamp,
     fact::Fact,
     grants::UsableGrant,
@@ -101,14 +92,14 @@ impl Env<'_> {
 
 /// Applies one input. Returns the facts that follow from it, in order, and the reply to its sender. The facts are
 /// already applied to the state: if the append fails, discard the state and fold it again.
-pub fn step(state: &mut ChatState, input: Input, env: &mut Env<'_>) -> (Vec<Fact>, Reply) {
+pub fn step(state: &mut Chat, input: Input, env: &mut Env<'_>) -> (Vec<Fact>, Reply) {
     let mut facts = Vec::new();
     let reply = step_on(state, input, env, &mut facts);
     (facts, reply)
 }
 
 /// Like [`step`], but extends facts that are not committed yet: deltas are merged into the last one.
-pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &mut Vec<Fact>) -> Reply {
+pub fn step_on(state: &mut Chat, input: Input, env: &mut Env<'_>, facts: &mut Vec<Fact>) -> Reply {
     let draft_ref = &mut Draft { state, facts };
     let mut reply = Reply::None;
     match input {
@@ -138,7 +129,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
 
 /// The facts decided so far. Each is applied to the state at once, so that the next decision sees it.
 struct Draft<'a> {
-    state: &'a mut ChatState,
+    state: &'a mut Chat,
     facts: &'a mut Vec<Fact>,
 }
 
@@ -149,6 +140,6 @@ impl Draft<'_> {
     }
 
     fn call(&self, id: &ToolCallId) -> Option<&Call> {
-        self.state.calls.get(id).map(|call| &**call)
+        self.state.calls.get(id)
     }
 }

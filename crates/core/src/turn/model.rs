@@ -7,8 +7,10 @@ use holdpoint_protocol::{
 };
 use serde_json::Value;
 
-use super::{Call, CheckedCall, Draft, Env, Phase, calls};
+use super::{CheckedCall, Draft, Env, calls};
 use crate::{
+    call::Call,
+    chat::Phase,
     fact::{BlockKind, CallOrder, Caller, Cause, Checked, Fact, Outcome, TurnEnd},
     model::ModelEvent,
     tool::{ApprovalPolicy, ToolSpec, Wait},
@@ -28,7 +30,8 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
         ModelEvent::TextEnd | ModelEvent::ReasoningEnd => close_block(draft),
         ModelEvent::InputStart { id, name } => drop(begin_input(draft, id, name, env)),
         ModelEvent::InputDelta { id, delta } => {
-            let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|input| input.theirs == id);
+            let begun =
+                draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|input| input.provider_call_id == id);
             if let Some(call) = begun.map(|input| input.call.clone()) {
                 match (draft.facts.last_mut(), &mut draft.state.turn) {
                     // The fact is not committed yet, so it may still grow, and the state with it.
@@ -99,20 +102,20 @@ fn write(draft: &mut Draft<'_>, kind: BlockKind, delta: &str) {
     draft.push(Fact::BlockDelta { id, delta: delta.into() });
 }
 
-fn begin_input(draft: &mut Draft<'_>, theirs: String, name: String, env: &mut Env<'_>) -> ToolCallId {
+fn begin_input(draft: &mut Draft<'_>, provider_call_id: String, name: String, env: &mut Env<'_>) -> ToolCallId {
     close_block(draft);
     // Providers repeat ids or omit them, so the chat uses its own.
     let call = env.call_id();
     draft.push(Fact::InputStarted { call: call.clone(), name });
     if let Some(input) = draft.state.turn.as_mut().and_then(|turn| turn.inputs.last_mut()) {
-        input.theirs = theirs;
+        input.provider_call_id = provider_call_id;
     }
     call
 }
 
 fn call(
     draft: &mut Draft<'_>,
-    theirs: &str,
+    provider_call_id: &str,
     name: String,
     input: Result<Value, String>,
     checked: Option<Checked>,
@@ -120,10 +123,10 @@ fn call(
 ) {
     close_block(draft);
     let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs);
-    let mut begun = begun.filter(|input| input.theirs == theirs && input.name == name);
+    let mut begun = begun.filter(|input| input.provider_call_id == provider_call_id && input.name == name);
     let (call, streamed) = match begun.next().map(|input| (input.call.clone(), input.text.clone())) {
         Some(begun) => begun,
-        None => (begin_input(draft, theirs.to_owned(), name.clone(), env), String::new()),
+        None => (begin_input(draft, provider_call_id.to_owned(), name.clone(), env), String::new()),
     };
     let input = match input {
         Ok(input) => input,

@@ -3,8 +3,12 @@
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Draft, Env, Phase, calls, resume};
-use crate::fact::{Cause, Fact, Outcome};
+use super::{Draft, Env, calls, resume};
+use crate::{
+    call::Call,
+    chat::Phase,
+    fact::{Cause, Fact, Outcome},
+};
 
 /// The error text of a call that was cut off, by a crash, a shutdown, a stop or a newer message.
 pub const INTERRUPTED: &str = "interrupted: outcome unknown";
@@ -30,12 +34,12 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         }
         return draft.push(Fact::StepStarted);
     }
-    let next = |call: &super::Call| match call {
+    let next = |call: &Call| match call {
         // Also on a grant that was revoked meanwhile: the call has begun, and a revocation does not end calls that run. If
         // the process had not gone down, the call would have gone on as well.
         call if resume::can_resume(call, env) => Next::Resume,
         // The grant may have been revoked meanwhile, and then nothing may run on it any more.
-        call if call.used.is_some() => Next::Settle,
+        call if call.is_granted() => Next::Settle,
         call if env.tools.get(&call.name).is_some_and(|tool| tool.is_idempotent) => Next::Repeat,
         _ => Next::Settle,
     };
@@ -61,7 +65,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     if is_stopped {
         return calls::follow(draft, false, env);
     }
-    if !draft.state.expired_last() {
+    if !calls::expired_last(draft.state) {
         calls::advance(draft, env);
     }
 }

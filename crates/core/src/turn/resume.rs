@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Call, Draft, Env, Reply, calls};
+use super::{Draft, Env, Reply, calls};
 use crate::{
+    call::Call,
     fact::Fact,
     tool::{CallState, MAX_CALL_STATE_BYTES, Prompt},
 };

@@ -8,10 +8,12 @@ use holdpoint_protocol::{
 };
 
 use super::{
-    Answered, Call, ClientHas, Draft, Earlier, Env, KnownMessage, PlannedTurn, Rejection, Reply, ResponsePlan, Stage,
-    Submit, answers, calls, message,
+    Answered, ClientHas, Draft, Earlier, Env, PlannedTurn, Rejection, Reply, ResponsePlan, Submit, answers, calls,
+    message,
 };
 use crate::{
+    call::{Call, Stage},
+    chat::KnownMessage,
     fact::{Cause, Cut, Fact, NextTurn, Outcome},
     identity::Identity,
     tool::Execution,
@@ -235,8 +237,8 @@ fn answer(
 /// The calls that the client shows with a browser's result that is in force.
 fn own_results(draft: &Draft<'_>, message: &ClientMessage) -> Vec<ToolCallId> {
     let is_own = |id: &ToolCallId| {
-        let stage = draft.call(id).map(|call| &call.stage);
-        matches!(stage, Some(Stage::Settled { cause: Cause::Result, .. }))
+        let settled = draft.call(id).and_then(|call| call.settled.as_ref());
+        settled.is_some_and(|settled| settled.cause == Cause::Result)
     };
     let settled = message.parts.iter().filter_map(Part::as_tool).filter(|tool| is_outcome(tool.state));
     settled.map(|tool| &tool.tool_call_id).filter(|id| is_own(id)).cloned().collect()
@@ -315,8 +317,8 @@ fn is_outcome(state: ToolState) -> bool {
 /// The approval requests that the client shows as answered, or as settled, but that still wait.
 fn still_asked(draft: &Draft<'_>, message: &ClientMessage) -> Vec<(ToolCallId, ApprovalId)> {
     let waits = |tool: &ToolPart| {
-        let call = draft.call(&tool.tool_call_id).filter(|call| call.stage == Stage::Asked && !call.is_decided())?;
-        Some((tool.tool_call_id.clone(), call.request.as_ref()?.approval.clone()))
+        let call = draft.call(&tool.tool_call_id).filter(|call| !call.is_settled())?;
+        Some((tool.tool_call_id.clone(), call.open_request()?.approval.clone()))
     };
     let is_past = |tool: &&ToolPart| tool.state == ToolState::ApprovalResponded || is_outcome(tool.state);
     message.parts.iter().filter_map(Part::as_tool).filter(is_past).filter_map(waits).collect()
@@ -344,11 +346,11 @@ fn earlier_turn(
     let mut outcomes: Vec<(ToolCallId, Outcome)> = Vec::new();
     for id in unsettled {
         let Some(call) = draft.call(id).filter(|call| call.turn == turn) else { continue };
-        if let Stage::Settled { outcome, cause, .. } = &call.stage
+        if let Some(settled) = &call.settled
             && outcomes.iter().all(|(told, _)| told != id)
         {
             // A client can't represent a denial of a call without an approval request.
-            let outcome = if call.request.is_some() { outcome.clone() } else { outcome.told(*cause) };
+            let outcome = if call.request.is_some() { settled.outcome.clone() } else { settled.told() };
             outcomes.push((id.clone(), outcome));
         }
     }
@@ -359,9 +361,9 @@ fn earlier_turn(
 fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
     let Some(call) = call_of(draft, answer).and_then(|id| draft.call(id)) else { return false };
     match answer {
-        Answer::Approval { approved, .. } => call.stage == Stage::Asked || *approved && call.runs_here(),
+        Answer::Approval { approved, .. } => call.is_asked() || *approved && call.runs_here(),
         Answer::Result { .. } => {
-            call.execution == Execution::Frontend && matches!(call.stage, Stage::Running { .. } | Stage::Asked)
+            call.execution == Execution::Frontend && matches!(call.stage(), Stage::Running(_) | Stage::Asked(_))
         }
     }
 }
@@ -395,10 +397,9 @@ fn call_of<'a>(draft: &'a Draft<'_>, answer: &'a Answer) -> Option<&'a ToolCallI
 fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)> {
     let Answer::Approval { approved: true, .. } = answer else { return None };
     let id = call_of(draft, answer)?;
-    let Stage::Settled { outcome: denied @ Outcome::Denied { reason }, cause, .. } = &draft.call(id)?.stage else {
-        return None;
-    };
-    let text = match denied.told(*cause) {
+    let settled = draft.call(id)?.settled.as_ref()?;
+    let Outcome::Denied { reason } = &settled.outcome else { return None };
+    let text = match settled.told() {
         Outcome::Error(text) => text,
         _ => Outcome::denial_text(reason.as_deref()),
     };
@@ -408,11 +409,8 @@ fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)>
 /// The position at which the answered call was decided or settled, if it was.
 fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
     let call = draft.call(call_of(draft, answer)?)?;
-    let decided = call.request.as_ref().and_then(|request| request.decision.as_ref()).map(|decided| decided.position);
-    let settled = match call.stage {
-        Stage::Settled { position, .. } => Some(position),
-        _ => None,
-    };
+    let decided = call.decision.as_ref().filter(|decision| decision.grant.is_none()).map(|decision| decision.position);
+    let settled = call.settled.as_ref().map(|settled| settled.position);
     let at = match answer {
         Answer::Approval { .. } => decided.or(settled),
         // What followed the decision came before the result.

@@ -9,11 +9,12 @@ use holdpoint_protocol::{
 
 use super::{
     Out, Projection, View,
-    calls::{Call, Past, TurnCalls},
+    calls::{Past, TurnCalls},
     chunks::{self, Blocks, Meter},
     text::Text,
 };
 use crate::{
+    call::Call,
     fact::{BlockKind, Caller, Fact, TurnEnd},
     tool::Execution,
 };

@@ -18,11 +18,12 @@ use holdpoint_protocol::{
 use super::{
     Out, Projection, View,
     audience::Audience,
-    calls::{Call, Past, TurnCalls, Waits},
+    calls::{Past, TurnCalls, Waits},
     chunks::{self, Blocks, Meter},
     text::Text,
 };
 use crate::{
+    call::Call,
     fact::{BlockKind, CallOrder, Cause, Fact, TurnEnd},
     tool::Execution,
 };
@@ -312,7 +313,8 @@ impl Turn {
             self.show(id, out);
         }
         let is_over = self.past.is_over(id);
-        let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser && !is_over) else { return };
+        let waits = |call: &&Call| call.waits(self.calls.reader()) == Waits::Browser && !is_over;
+        let Some(call) = self.calls.get(id).filter(waits) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment && !self.past.is_decided(id) {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
@@ -342,7 +344,7 @@ impl Turn {
 
     /// Whether another call of the step keeps its outcomes back: one that the client answers in another request.
     fn held_with_step(&self) -> bool {
-        !self.is_one_by_one() && self.unsettled_in_step().any(Call::needs_client)
+        !self.is_one_by_one() && self.unsettled_in_step().any(|call| call.needs_client(self.calls.reader()))
     }
 
     fn unsettled_in_step(&self) -> impl Iterator<Item = &Call> {
@@ -400,7 +402,7 @@ impl Turn {
     fn release_outcomes(&mut self, out: &mut Vec<Out>) {
         let mut held = std::mem::take(&mut self.held);
         // Sorted by call, not by completion.
-        held.sort_by_key(|id| self.calls.get(id).map(|call| call.number));
+        held.sort_by_key(|id| self.calls.number(id));
         for id in held {
             self.show(&id, out);
             self.tell_outcome(&id, out);

@@ -12,10 +12,13 @@ use holdpoint_protocol::{
 
 use super::{
     Out, Projection, View,
-    calls::{Call, Past, TurnCalls, Waits},
+    calls::{Past, TurnCalls, Waits},
     chunks::{self, Blocks, Meter},
 };
-use crate::fact::{CallOrder, Fact, Outcome, TurnEnd};
+use crate::{
+    call::Call,
+    fact::{CallOrder, Fact, Outcome, TurnEnd},
+};
 
 /// Writes turns for `/api/chat` and `/api/chat/ws`.
 #[derive(Debug)]
@@ -181,7 +184,7 @@ impl Turn {
             }
             Fact::Called { call, .. } => {
                 if let (Some(wire), Some(made)) = (self.wire.get_mut(call), self.calls.get(call)) {
-                    wire.is_gated = made.is_gated;
+                    wire.is_gated = made.is_gated();
                 }
                 if self.calls.order == CallOrder::Together && !self.waits_for_hold() {
                     self.show(call, out);
@@ -341,7 +344,7 @@ impl Turn {
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get(id)) else { return };
-        if call.waits() != Waits::Browser {
+        if call.waits(self.calls.reader()) != Waits::Browser {
             return;
         }
         // The client has answered the approval request, and runs the call when it is announced again.

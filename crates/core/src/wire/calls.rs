@@ -1,24 +1,18 @@
 //! The calls of a turn, as one fold of its facts. The projections are policies over it: when a call is shown, what is
 //! held back, when a segment ends.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
-use holdpoint_protocol::{
-    holds::DecisionKind,
-    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
-};
+use holdpoint_protocol::ids::{MessageId, ToolCallId};
 use serde_json::Value;
 
 use crate::{
+    call::Call,
+    chat::Calls,
     clock::Timestamp,
-    fact::{CallOrder, Caller, Cause, Fact, Outcome},
+    fact::{CallOrder, Fact},
     model::Usage,
-    request_terms::RequestTerms,
-    subject::Subject,
-    tool::{Execution, StoredFile, Wait},
+    tool::{Execution, Wait},
 };
 
 /// A turn, folded from its facts.
@@ -45,84 +39,9 @@ pub(super) struct TurnCalls {
     step: usize,
     /// The calls of the current step, in the order in which the model began them.
     begun: Vec<ToolCallId>,
-    calls: HashMap<ToolCallId, Call>,
-}
-
-/// A call, folded from its facts.
-#[derive(Debug)]
-pub(super) struct Call {
-    pub(super) name: String,
-    /// The current input; null while the model writes it.
-    pub(super) input: Value,
-    pub(super) execution: Execution,
-    pub(super) by: Caller,
-    /// Whether it is a frontend call that needs approval first.
-    pub(super) is_gated: bool,
-    /// Whether the tool's policy asks for approval. A grant may give it.
-    needs_approval: bool,
-    /// Whether the input was invalid. The outcome says why.
-    pub(super) is_invalid: bool,
-    /// The index of the call in its turn.
-    pub(super) number: usize,
-    pub(super) request: Option<ApprovalRequest>,
-    /// Whether those of the escalation may decide too.
-    pub(super) is_escalated: bool,
-    /// Those who have approved, while others have to as well.
-    pub(super) votes: Vec<Subject>,
-    pub(super) decision: Option<Decision>,
-    pub(super) start: Option<Start>,
-    pub(super) settled: Option<Settled>,
-    /// The files that it has produced.
-    pub(super) files: Arc<[StoredFile]>,
-    order: CallOrder,
-    is_resubmit: bool,
-}
-
-/// An approval request.
-#[derive(Debug)]
-pub(super) struct ApprovalRequest {
-    pub(super) approval: ApprovalId,
-    pub(super) at: Timestamp,
-    pub(super) expires: Option<Timestamp>,
-    pub(super) terms: Arc<RequestTerms>,
-}
-
-/// A person's decision.
-#[derive(Debug)]
-pub(super) struct Decision {
-    pub(super) kind: DecisionKind,
-    /// The model's input, if an approver has put another one in its place.
-    pub(super) original_input: Option<Value>,
-    pub(super) reason: Option<String>,
-    /// Everybody whose approval it took, or whoever denied.
-    pub(super) by: Vec<Subject>,
-    /// The grant that decided, made by whom `by` names.
-    pub(super) grant: Option<GrantId>,
-    pub(super) at: Timestamp,
-}
-
-/// The start of a call.
-#[derive(Debug)]
-pub(super) struct Start {
-    pub(super) at: Timestamp,
-    pub(super) deadline: Option<Timestamp>,
-}
-
-/// The outcome of a call.
-#[derive(Debug)]
-pub(super) struct Settled {
-    pub(super) outcome: Outcome,
-    pub(super) cause: Cause,
-    pub(super) at: Timestamp,
-    /// Whether the call can be made again although its outcome is unknown.
-    pub(super) is_repeatable: bool,
-}
-
-impl Settled {
-    /// The outcome as shown to a client.
-    pub(super) fn told(&self) -> Outcome {
-        self.outcome.told(self.cause)
-    }
+    calls: Calls,
+    /// The number of facts of the turn.
+    len: u64,
 }
 
 /// What a call is waiting for.
@@ -147,17 +66,36 @@ impl Waits {
     }
 }
 
+/// Who reads a turn, as far as that decides what its calls wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reader {
+    /// The order in which the calls of the turn are started.
+    pub(super) order: CallOrder,
+    /// Whether this client sends every frontend result with its next request.
+    pub(super) is_resubmit: bool,
+}
+
+impl Reader {
+    /// Whether the result of a call comes with the client's next request.
+    fn gets_later(self, call: &Call) -> bool {
+        // A prompt is answered while its tool runs, so the response stays open for it.
+        let is_answered_here = call.execution != Execution::Frontend || call.by.tool().is_some();
+        !is_answered_here && (self.is_resubmit || call.wait == Wait::Resubmit)
+    }
+}
+
 impl Call {
-    pub(super) fn waits(&self) -> Waits {
+    /// What it is waiting for.
+    pub(super) fn waits(&self, reader: Reader) -> Waits {
         if self.settled.is_some() {
             Waits::Nothing
         } else if self.start.is_some() {
-            if self.is_resubmit { Waits::Browser } else { Waits::Here }
+            if reader.gets_later(self) { Waits::Browser } else { Waits::Here }
         } else if self.decision.is_some() {
             Waits::Here
         } else if self.request.is_some() {
             Waits::Person
-        } else if self.order == CallOrder::OneByOne {
+        } else if reader.order == CallOrder::OneByOne {
             Waits::Queue
         } else {
             Waits::Here
@@ -165,8 +103,13 @@ impl Call {
     }
 
     /// Whether its outcome takes another request of the client: a decision, or a browser's result.
-    pub(super) fn needs_client(&self) -> bool {
-        self.is_resubmit || self.needs_approval && self.decision.is_none()
+    pub(super) fn needs_client(&self, reader: Reader) -> bool {
+        reader.gets_later(self) || self.needs_approval && self.decision.is_none()
+    }
+
+    /// Whether it is a frontend call that needs approval first.
+    pub(super) fn is_gated(&self) -> bool {
+        self.execution == Execution::Frontend && self.needs_approval
     }
 
     /// Whether the browser runs it as soon as it is shown. It is shown once it is a hold, so that the result has a place.
@@ -178,19 +121,6 @@ impl Call {
     /// that.
     pub(super) fn has_begun(&self) -> bool {
         self.request.is_some() || self.start.is_some() || self.settled.is_some()
-    }
-
-    /// Whether an approver has changed its input.
-    pub(super) fn is_edited(&self) -> bool {
-        self.decision.as_ref().is_some_and(|decision| decision.original_input.is_some())
-    }
-
-    /// Why the input is invalid.
-    pub(super) fn input_error(&self) -> Option<&str> {
-        match &self.settled.as_ref()?.outcome {
-            Outcome::Error(text) if self.is_invalid => Some(text),
-            _ => None,
-        }
     }
 }
 
@@ -211,7 +141,8 @@ impl TurnCalls {
             made: Vec::new(),
             step: 0,
             begun: Vec::new(),
-            calls: HashMap::new(),
+            calls: Calls::default(),
+            len: 1,
         })
     }
 
@@ -239,64 +170,37 @@ impl TurnCalls {
                     self.begun.clear();
                 }
             }
-            Fact::InputStarted { call, name } => drop(self.call(call, name)),
-            Fact::Called { call, name, input, execution, wait, by, needs_approval, .. } => {
-                let is_frontend = *execution == Execution::Frontend;
-                // A prompt is answered while its tool runs, so the response stays open for it.
-                let is_resubmit = is_frontend && (self.is_resubmit || *wait == Wait::Resubmit) && by.tool().is_none();
-                let made = self.made(call, name, input);
-                made.execution = *execution;
-                made.by.clone_from(by);
-                made.is_gated = is_frontend && *needs_approval;
-                made.needs_approval = *needs_approval;
-                made.is_resubmit = is_resubmit;
+            Fact::InputStarted { call, .. } => self.begun(call),
+            Fact::Called { call, .. } | Fact::Invalid { call, .. } => {
+                self.begun(call);
+                self.made.push(call.clone());
             }
-            Fact::Invalid { call, name, input, error, .. } => {
-                let at = self.started_at;
-                let made = self.made(call, name, input);
-                made.is_invalid = true;
-                made.settled = Some(Settled {
-                    outcome: Outcome::Error(error.clone()),
-                    cause: Cause::Refused,
-                    at,
-                    is_repeatable: false,
-                });
-            }
-            Fact::Asked { call, approval, at, expires, terms } => self.change(call, |call| {
-                let (approval, terms) = (approval.clone(), Arc::clone(terms));
-                call.request = Some(ApprovalRequest { approval, at: *at, expires: *expires, terms });
-            }),
-            Fact::Voted { call, by, .. } => self.change(call, |call| call.votes.push(by.clone())),
-            Fact::Escalated { call, .. } => self.change(call, |call| call.is_escalated = true),
-            Fact::Decided { call, verdict, reason, by, at, .. } => self.change(call, |call| {
-                let (kind, reason, at) = (verdict.kind(), reason.clone(), *at);
-                let voters = call.votes.iter().filter(|_| verdict.is_approval());
-                let by = voters.chain([by]).cloned().collect();
-                let edited = verdict.edited_input().cloned();
-                let original_input = edited.map(|input| std::mem::replace(&mut call.input, input));
-                call.decision = Some(Decision { kind, original_input, reason, by, grant: None, at });
-            }),
-            Fact::Used { call, grant, by, at } => self.change(call, |call| {
-                let (by, grant) = (vec![by.clone()], Some(grant.clone()));
-                let (kind, original_input, reason) = (DecisionKind::Approve, None, None);
-                call.decision = Some(Decision { kind, original_input, reason, by, grant, at: *at });
-            }),
-            Fact::Started { call, deadline, at } => self.change(call, |call| {
-                call.start = Some(Start { at: *at, deadline: *deadline });
-            }),
-            Fact::Stored { call, files } => self.change(call, |call| call.files = Arc::clone(files)),
-            Fact::Settled { call, outcome, cause, at, is_repeatable, .. } => self.change(call, |call| {
-                let (cause, at, is_repeatable) = (*cause, *at, *is_repeatable);
-                call.settled = Some(Settled { outcome: outcome.clone(), cause, at, is_repeatable });
-            }),
             Fact::TurnEnded { .. } => self.is_over = true,
             _ => {}
         }
+        self.calls.apply(fact, self.len, 0);
+        self.len += 1;
+    }
+
+    fn begun(&mut self, id: &ToolCallId) {
+        if !self.calls.contains(id) {
+            self.begun.push(id.clone());
+        }
+    }
+
+    /// Who reads it.
+    pub(super) fn reader(&self) -> Reader {
+        Reader { order: self.order, is_resubmit: self.is_resubmit }
     }
 
     /// The call with this id.
     pub(super) fn get(&self, id: &ToolCallId) -> Option<&Call> {
         self.calls.get(id)
+    }
+
+    /// The index of a completed call in the turn.
+    pub(super) fn number(&self, id: &ToolCallId) -> Option<usize> {
+        self.made.iter().position(|made| made == id)
     }
 
     /// The completed calls of the turn, in the order of their completion.
@@ -322,7 +226,7 @@ impl TurnCalls {
 
     /// What each of these calls is waiting for. A replay does not wait for what is past.
     pub(super) fn waits(&self, calls: &[ToolCallId], past: &Past) -> impl Iterator<Item = Waits> {
-        calls.iter().filter_map(|id| match self.calls.get(id)?.waits() {
+        calls.iter().filter_map(|id| match self.calls.get(id)?.waits(self.reader()) {
             Waits::Person if past.is_decided(id) || past.is_settled(id) => Some(Waits::Here),
             Waits::Browser if past.is_settled(id) || past.is_over(id) => Some(Waits::Here),
             waits => Some(waits),
@@ -339,45 +243,6 @@ impl TurnCalls {
         let mut sum = Usage::default();
         self.usage.iter().skip(step).for_each(|usage| sum += *usage);
         sum
-    }
-
-    fn call(&mut self, id: &ToolCallId, name: &str) -> &mut Call {
-        self.calls.entry(id.clone()).or_insert_with(|| {
-            self.begun.push(id.clone());
-            Call {
-                name: name.to_owned(),
-                input: Value::Null,
-                execution: Execution::Server,
-                by: Caller::Model,
-                is_gated: false,
-                needs_approval: false,
-                is_invalid: false,
-                number: 0,
-                request: None,
-                is_escalated: false,
-                votes: Vec::new(),
-                decision: None,
-                start: None,
-                settled: None,
-                files: Arc::default(),
-                order: self.order,
-                is_resubmit: false,
-            }
-        })
-    }
-
-    fn made(&mut self, id: &ToolCallId, name: &str, input: &Value) -> &mut Call {
-        let number = self.made.len();
-        self.made.push(id.clone());
-        let call = self.call(id, name);
-        (call.number, call.input) = (number, input.clone());
-        call
-    }
-
-    fn change(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Call)) {
-        if let Some(call) = self.calls.get_mut(id) {
-            change(call);
-        }
     }
 }
 

@@ -13,8 +13,9 @@ use holdpoint_protocol::{
 };
 use serde_json::{Map, Value, json};
 
-use super::calls::{Call, TurnCalls};
+use super::calls::TurnCalls;
 use crate::{
+    call::Call,
     fact::{BlockKind, Outcome, TurnEnd},
     model::Usage,
 };

@@ -10,8 +10,9 @@ use holdpoint_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::calls::{Call, TurnCalls};
+use super::calls::TurnCalls;
 use crate::{
+    call::Call,
     fact::{BlockKind, Caller, Fact, Outcome, text_of},
     model::{ModelCall, ModelMessage, ModelResult, ProviderState, ResultCause, UserPart},
 };

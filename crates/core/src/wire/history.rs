@@ -11,10 +11,13 @@ use holdpoint_protocol::{
 use serde_json::Map;
 
 use super::{
-    calls::{Call, Decision, TurnCalls, Waits},
+    calls::{TurnCalls, Waits},
     chunks::usage_metadata,
 };
-use crate::fact::{BlockKind, CallOrder, Cause, Fact, Outcome};
+use crate::{
+    call::{Call, Decision},
+    fact::{BlockKind, CallOrder, Cause, Fact, Outcome},
+};
 
 /// Builds the history from the facts of a chat. A message that is still being written is left out: a client that
 /// resumes gets it whole.
@@ -155,7 +158,7 @@ impl Turn {
     }
 
     fn any_waits(&self, waits: Waits) -> bool {
-        self.calls.all().any(|(_, call)| call.waits() == waits)
+        self.calls.all().any(|(_, call)| call.waits(self.calls.reader()) == waits)
     }
 
     fn into_message(self) -> UiMessage {
@@ -212,7 +215,7 @@ fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
     if let Some(decision) = call.decision.as_ref().filter(|_| call.request.is_some()) {
         part.state = ToolState::ApprovalResponded;
         if let Some(approval) = &mut part.fields.approval {
-            approval.approved = Some(decision.kind != DecisionKind::Deny);
+            approval.approved = Some(decision.kind() != DecisionKind::Deny);
             approval.reason.clone_from(&decision.reason);
         }
     }

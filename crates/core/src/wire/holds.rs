@@ -7,8 +7,9 @@ use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
 };
 
-use super::calls::{self, Call, TurnCalls, Waits};
+use super::calls::{TurnCalls, Waits};
 use crate::{
+    call::{self, Call},
     clock::Timestamp,
     fact::{Fact, Outcome},
     identity::Identity,
@@ -65,7 +66,7 @@ pub fn asked<T: AsRef<Fact>>(facts: &[T], approval: &ApprovalId, owner: &Subject
     let (turn, id, call) = calls.into_iter().find(|(.., call)| is_it(call))?;
     let hold = hold(&book, turn, id, call, by);
     let terms = Arc::clone(&call.request.as_ref()?.terms);
-    Some(Asked { hold, terms, is_escalated: call.is_escalated })
+    Some(Asked { hold, terms, is_escalated: call.request.as_ref().is_some_and(|request| request.is_escalated) })
 }
 
 #[derive(Default)]
@@ -114,7 +115,7 @@ impl Book {
 
     fn lets_decide(&self, call: &Call, by: &Identity) -> bool {
         let (Some(request), Some(owner)) = (&call.request, &self.owner) else { return false };
-        request.terms.approvers.let_decide(by, owner, call.is_escalated)
+        request.lets_decide(by, owner)
     }
 
     /// Cuts a message and everything after it. The calls stay listed, since they may have run.
@@ -138,7 +139,7 @@ fn was_held(call: &Call) -> bool {
 fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, by: &Identity) -> ChatHold {
     let is_frontend = call.execution == Execution::Frontend;
     let runs_in_browser = is_frontend && call.start.is_some();
-    let waits_for_person = call.waits() == Waits::Person;
+    let waits_for_person = call.waits(turn.calls.reader()) == Waits::Person;
     let is_decided = call.request.is_some() || call.decision.is_some();
     let kind = match (is_decided.then_some(()), call.by.tool().is_some()) {
         (Some(()), _) if !runs_in_browser => HoldKind::Approval,
@@ -156,7 +157,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, by: &Identity) -
     };
     // A grant decides at the moment in which a person would be asked.
     let granted_at = call.decision.as_ref().filter(|decision| decision.grant.is_some()).map(|decision| decision.at);
-    let asked_at = call.request.as_ref().map(|request| request.at).or(granted_at);
+    let asked_at = call.request.as_ref().map(|request| request.asked_at).or(granted_at);
     let started_at = call.start.as_ref().map(|start| start.at).filter(|_| call.decision.is_none());
     let expires = match (&call.settled, &call.start, &call.request) {
         (None, Some(start), _) => start.deadline,
@@ -173,7 +174,7 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, by: &Identity) -
         requested_at: started_at.or(asked_at).unwrap_or(turn.calls.started_at).iso8601(),
         expires_at: expires.map(Timestamp::iso8601),
         allowed: match &book.owner {
-            Some(owner) if book.lets_decide(call, by) => allowed(call, by, owner),
+            Some(owner) if waits_for_person && book.lets_decide(call, by) => allowed(call, by, owner),
             _ => Vec::new(),
         },
         votes: votes(call),
@@ -186,25 +187,29 @@ fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, by: &Identity) -
 
 /// What a person may do about it.
 fn allowed(call: &Call, by: &Identity, owner: &Subject) -> Vec<Allowed> {
-    let request = call.request.as_ref().filter(|_| call.waits() == Waits::Person);
-    request.map(|request| request.terms.allowed(by, owner)).unwrap_or_default()
+    call.request.as_ref().map(|request| request.terms.allowed(by, owner)).unwrap_or_default()
 }
 
 /// The votes of a call that takes several.
 fn votes(call: &Call) -> Option<Votes> {
-    let quorum = call.request.as_ref()?.terms.approvers.quorum;
-    let by = call.votes.iter().map(|by| by.as_str().to_owned()).collect();
+    let request = call.request.as_ref()?;
+    let quorum = request.terms.approvers.quorum;
+    let by = request.votes.iter().map(|by| by.as_str().to_owned()).collect();
     (quorum > 1).then_some(Votes { by, quorum })
 }
 
-fn decision(decision: &calls::Decision) -> Decision {
-    let calls::Decision { kind, original_input, reason, by, grant, at } = decision;
-    let (reason, original_input) = (reason.clone(), original_input.clone());
-    let by = by.iter().map(|by| by.as_str().to_owned()).collect();
-    Decision { kind: *kind, by, at: at.iso8601(), reason, original_input, grant: grant.clone() }
+fn decision(decision: &call::Decision) -> Decision {
+    Decision {
+        kind: decision.kind(),
+        by: decision.by.iter().map(|by| by.as_str().to_owned()).collect(),
+        at: decision.at.iso8601(),
+        reason: decision.reason.clone(),
+        original_input: decision.original_input.clone(),
+        grant: decision.grant.clone(),
+    }
 }
 
-fn settled(settled: &calls::Settled) -> HoldOutcome {
+fn settled(settled: &call::Settled) -> HoldOutcome {
     let (output, error_text) = match &settled.outcome {
         Outcome::Output(output) => (Some(output.clone()), None),
         Outcome::Error(text) => (None, Some(text.clone())),

@@ -15,8 +15,9 @@ use super::{
     written::{is_step, settled_call},
 };
 use crate::{
+    chat::Chat,
     fact::{Fact, Outcome},
-    turn::{ChatState, ClientHas, PlannedTurn, ResponsePlan},
+    turn::{ClientHas, PlannedTurn, ResponsePlan},
 };
 
 /// What a resumed response shows.
@@ -96,11 +97,11 @@ impl Response {
     /// Resumes what is being written in a chat with these facts, in the ai-sdk profile; `None` if nothing is. Feed it
     /// the same facts again.
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
-        Self::resume_from(&ChatState::default(), facts, view, resume)
+        Self::resume_from(&Chat::default(), facts, view, resume)
     }
 
     /// Like `resume`, with the facts after this state, which is that between two turns.
-    pub fn resume_from<T: AsRef<Fact>>(origin: &ChatState, facts: &[T], view: View, resume: Resume) -> Option<Self> {
+    pub fn resume_from<T: AsRef<Fact>>(origin: &Chat, facts: &[T], view: View, resume: Resume) -> Option<Self> {
         let known = origin.len + facts.len() as u64;
         let facts = facts.iter().map(AsRef::as_ref);
         // Whether anything is being written does not depend on the client, as in the history. A resubmit client gets a

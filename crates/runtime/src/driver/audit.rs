@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Hold, Runtime, RuntimeError,
+    Runtime, RuntimeError,
     deletion::LinesHash,
     grants,
     lists::{CursorError, Page, time_and_rest},
 };
 use crate::{
+    chat::Chat,
     clock::Timestamp,
     fact::Fact,
     grants::JsonDigest,
     log::{AuditEntry, AuditQuery, AuditRow, BatchHash, PAGE_BYTES, REVOCATION},
     subject::Subject,
-    turn::ChatState,
 };
 
 /// The maximum length of a tool's name in the record. The name of a tool that does not exist is the model's own text.
@@ -105,22 +105,13 @@ pub fn input_sha256(input: &Value) -> Option<String> {
     JsonDigest::of(input).map(|digest| digest.to_string())
 }
 
-/// What a batch of facts adds to the record. `state` is the chat after them, and `holds` is what waited before.
-pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold]) -> Vec<AuditRow> {
-    let original = |call: &ToolCallId| {
-        let hold = holds.iter().find(|hold| hold.call == *call)?;
-        holdpoint_protocol::json::parse(hold.input.as_bytes()).ok()
-    };
-    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original)).collect()
+/// What a batch of facts adds to the record. `state` is the chat after them.
+pub(super) fn rows(facts: &[&Fact], state: &Chat) -> Vec<AuditRow> {
+    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state)).collect()
 }
 
-/// The entry of a fact, if it has one. `original` gives the input that a person was asked about.
-fn row(
-    index: u32,
-    fact: &Fact,
-    state: &ChatState,
-    original: impl FnOnce(&ToolCallId) -> Option<Value>,
-) -> Option<AuditRow> {
+/// The entry of a fact, if it has one.
+fn row(index: u32, fact: &Fact, state: &Chat) -> Option<AuditRow> {
     let of_call = |step, call: &ToolCallId| {
         let known = state.calls.get(call)?;
         Some((Data { input_sha256: input_sha256(&known.input), ..Data::of(step, call) }, known))
@@ -152,7 +143,7 @@ fn row(
         Fact::Decided { call, verdict, reason, by, at, channel } => {
             let (data, known) = of_call(AuditStep::Decided, call)?;
             let input = verdict.edited_input();
-            let original_input = input.and_then(|_| original(call));
+            let original_input = known.decision.as_ref().and_then(|decision| decision.original_input.clone());
             let data = Data {
                 approval: known.request.as_ref().map(|request| request.approval.clone()),
                 decision: Some(verdict.kind()),

@@ -34,13 +34,14 @@ use super::{
     work::{next_events, sleep_until},
 };
 use crate::{
+    chat::Chat,
     clock::Timestamp,
     fact::Fact,
     log::NodeId,
     model::Model,
     subject::Subject,
     tool::{PromptResponse, ToolSet},
-    turn::{ChatState, Input, Rejection, Reply},
+    turn::{Input, Rejection, Reply},
     wire::Channel,
 };
 
@@ -52,13 +53,13 @@ pub(super) struct ChatTask {
     pub(super) inner: Arc<Inner>,
     pub(super) id: ChatId,
     mailbox: mpsc::Receiver<Command>,
-    pub(super) state: ChatState,
+    pub(super) state: Chat,
     pub(super) feed: Arc<Feed>,
     /// The state before the first fact of the feed. Partial, unless an input needed all turns before it.
-    pub(super) origin: ChatState,
+    pub(super) origin: Chat,
     pub(super) checkpoint: Option<Checkpoint>,
     /// The partial state at the checkpoint.
-    pub(super) at_checkpoint: ChatState,
+    pub(super) at_checkpoint: Chat,
     pub(super) memory: Memory,
     /// The size of the chat as stored.
     pub(super) bytes: usize,

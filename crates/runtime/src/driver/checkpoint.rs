@@ -22,11 +22,11 @@ use super::{
 };
 use crate::{
     backoff::{self, Backoff},
+    chat::{Chat, Cuts, Spent},
     fact::{Fact, NextTurn, Outcome},
     log::{Key, Log, LogError},
     model::ModelMessage,
     subject::Subject,
-    turn::{ChatState, Cuts, Spent},
     wire::{Conversation, Passage},
 };
 
@@ -69,8 +69,8 @@ pub(super) struct Checkpoint {
 
 impl Checkpoint {
     /// The state at this point.
-    pub(super) fn state(&self, subject: &Subject) -> ChatState {
-        ChatState {
+    pub(super) fn state(&self, subject: &Subject) -> Chat {
+        Chat {
             len: self.at,
             subject: Some(subject.clone()),
             messages: self.messages.clone(),
@@ -78,7 +78,7 @@ impl Checkpoint {
             cuts: self.cuts.clone(),
             spent: self.spent,
             is_partial: true,
-            ..ChatState::default()
+            ..Chat::default()
         }
     }
 }
@@ -88,7 +88,7 @@ pub(super) struct Moved {
     pub(super) checkpoint: Checkpoint,
     pub(super) digest: Bytes,
     pub(super) keys: Vec<Key>,
-    state: ChatState,
+    state: Chat,
 }
 
 /// What the model is sent of the turns between two checkpoints.

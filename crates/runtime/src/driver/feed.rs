@@ -15,17 +15,13 @@ use super::{
     memory::{Memory, Within},
     runtime::Inner,
 };
-use crate::{
-    fact::Fact,
-    subject::Subject,
-    turn::{ChatState, EarlierId},
-};
+use crate::{chat::Chat, fact::Fact, subject::Subject, turn::EarlierId};
 
 /// Facts in memory, and a signal when there are more. Text appears here a little before it is on disk, all else after.
 #[derive(Debug)]
 pub(super) struct Feed {
     /// The state before the first of them.
-    origin: ChatState,
+    origin: Chat,
     /// Where the earlier ones are.
     earlier: Option<Earlier>,
     facts: RwLock<Vec<Arc<Fact>>>,
@@ -53,7 +49,7 @@ impl std::fmt::Debug for Earlier {
 }
 
 impl Feed {
-    pub(super) fn new(origin: ChatState, earlier: Option<Earlier>) -> Self {
+    pub(super) fn new(origin: Chat, earlier: Option<Earlier>) -> Self {
         let len = watch::Sender::new(origin.len);
         let (bytes, loaded, is_deleted) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         Self { origin, earlier, facts: RwLock::default(), len, bytes, loaded, is_deleted }
@@ -181,7 +177,7 @@ impl FeedReader {
     }
 
     /// The state before the first fact that it has.
-    pub(super) fn origin(&self) -> &ChatState {
+    pub(super) fn origin(&self) -> &Chat {
         &self.feed.origin
     }
 
@@ -361,7 +357,7 @@ mod tests {
     }
 
     fn feed(facts: Vec<Arc<Fact>>) -> Feed {
-        let feed = Feed::new(ChatState::default(), None);
+        let feed = Feed::new(Chat::default(), None);
         feed.push(facts);
         feed
     }
@@ -399,9 +395,13 @@ mod tests {
         );
         let feed = feed(all.clone());
         let fold = |facts: &[Arc<Fact>]| {
-            let mut state = ChatState::default();
+            let mut state = Chat::default();
             facts.iter().for_each(|fact| state.apply(fact));
-            (state.calls.keys().cloned().collect::<Vec<_>>(), state.turn.map(|turn| turn.steps), state.len)
+            (
+                state.calls.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(),
+                state.turn.map(|turn| turn.steps),
+                state.len,
+            )
         };
         assert_eq!(fold(&feed.after(0)), fold(&all));
         assert_eq!(fold(&all), (vec!["look".into()], Some(2), 12));

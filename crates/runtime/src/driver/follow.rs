@@ -253,7 +253,7 @@ impl ChatTask {
             // The model's own ids are not in the log.
             for input in &mut turn.inputs {
                 if let Some(known) = before.inputs.iter().find(|known| known.call == input.call) {
-                    input.theirs.clone_from(&known.theirs);
+                    input.provider_call_id.clone_from(&known.provider_call_id);
                 }
             }
         }

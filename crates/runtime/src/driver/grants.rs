@@ -17,13 +17,14 @@ use super::{
     seal::{SealError, seal, unseal},
 };
 use crate::{
+    chat::Chat,
     clock::Timestamp,
     fact::Fact,
     grants::{Coverage, GrantScope, GrantTerms, UsableGrant, tool_digest},
     identity::Identity,
     log::{GrantChanges, GrantQuery, GrantRow, GrantUse, Revocation, StoredGrant},
     subject::Subject,
-    turn::{ChatState, Input, asked_tools},
+    turn::{Input, asked_tools},
 };
 
 /// How many more grants than the limit are read: approvals on several nodes can exceed it by a few.
@@ -114,7 +115,7 @@ fn usable_grant(grant: &StoredGrant) -> Option<UsableGrant> {
 }
 
 /// What a batch of facts does to grants. `state` is the chat after them.
-pub(super) fn changes(facts: &[&Fact], state: &ChatState) -> GrantChanges {
+pub(super) fn changes(facts: &[&Fact], state: &Chat) -> GrantChanges {
     let mut changes = GrantChanges::default();
     for (index, fact) in (0..).zip(facts) {
         match fact {

@@ -11,13 +11,13 @@ use super::{
 };
 use crate::{
     approvers::{Approver, Approvers},
+    chat::Chat,
     clock::Timestamp,
     fact::Fact,
     identity::Identity,
     log::{self, HoldChanges, HoldRow},
     request_terms::RequestTerms,
     subject::Subject,
-    turn::ChatState,
 };
 
 /// A call that waits.
@@ -63,13 +63,13 @@ pub struct HoldApproval {
 
 impl Hold {
     /// The open holds of a chat.
-    pub(super) fn of(state: &ChatState) -> Vec<Self> {
+    pub(super) fn of(state: &Chat) -> Vec<Self> {
         let held = state.open_calls().filter(|(_, call)| call.is_held());
         let held = held.filter_map(|(id, call)| Some((id, call, call.since()?))).map(|(id, call, since)| Hold {
             call: id.clone(),
             name: call.name.as_str().into(),
             input: call.input.to_string().into(),
-            request: call.request.as_ref().filter(|request| request.decision.is_none()).map(|request| HoldApproval {
+            request: call.open_request().map(|request| HoldApproval {
                 approval: request.approval.clone(),
                 asked_at: request.asked_at,
                 terms: Arc::clone(&request.terms),
@@ -100,7 +100,7 @@ impl Hold {
 
     /// Adds those who could decide about calls that have ended now: what has come of a call is for whoever approved it to
     /// know.
-    pub(super) fn tell_of_outcomes(facts: &[&Fact], state: &ChatState, told: &mut Vec<Approver>) {
+    pub(super) fn tell_of_outcomes(facts: &[&Fact], state: &Chat, told: &mut Vec<Approver>) {
         let settled = facts.iter().filter_map(|fact| match fact {
             Fact::Settled { call, .. } => state.calls.get(call)?.request.as_ref(),
             _ => None,
@@ -233,7 +233,7 @@ impl Awaited {
 }
 
 impl HeadData {
-    pub(super) fn of(state: &ChatState, title: &str, holds: &[Hold], checkpoint: Option<&Checkpoint>) -> Self {
+    pub(super) fn of(state: &Chat, title: &str, holds: &[Hold], checkpoint: Option<&Checkpoint>) -> Self {
         Self {
             title: title.to_owned(),
             is_running: state.is_running(),
@@ -345,7 +345,7 @@ mod tests {
             ("two of others, one voted", vec![asked(finance(), &["bob"]), asked(finance(), &[])], [false, true, false]),
             ("others decide, and she another", vec![asked(finance(), &[]), hold()], [true, true, false]),
         ] {
-            let data = HeadData::of(&ChatState::default(), "", &holds, None);
+            let data = HeadData::of(&Chat::default(), "", &holds, None);
             let data = HeadData::read(&data.write(&owner, Timestamp(7))).expect("comes back");
             assert_eq!([&ann, &bob, &eve].map(|by| data.awaited.is_for(by, &owner, data.holds)), wanted, "{name}");
         }

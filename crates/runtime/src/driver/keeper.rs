@@ -12,8 +12,9 @@ use super::{
     work::prompt_response,
 };
 use crate::{
+    call::{Call, Stage},
     tool::{Answer, NotOurs, Prompt, StateKeeper},
-    turn::{Input, Reply, Stage},
+    turn::{Input, Reply},
 };
 
 /// A tool's command about the state of its call. A dropped reply says that the call is not run here any more.
@@ -94,9 +95,9 @@ impl ChatTask {
     fn answer_to(&mut self, call: &ToolCallId, prompt: Option<ToolCallId>) -> Answer {
         let (response, answer) = oneshot::channel();
         let known = prompt.as_ref().and_then(|prompt| self.state.calls.get(prompt));
-        match (prompt, known.filter(|known| known.by.tool() == Some(call)).map(|known| &known.stage)) {
-            (Some(_), Some(Stage::Settled { outcome, cause, .. })) => {
-                let _ = response.send(prompt_response(outcome, *cause));
+        match (prompt, known.filter(|known| known.by.tool() == Some(call)).map(Call::stage)) {
+            (Some(_), Some(Stage::Settled(settled))) => {
+                let _ = response.send(prompt_response(&settled.outcome, settled.cause));
             }
             (Some(prompt), Some(_)) => drop(self.prompts.insert(prompt, response)),
             _ => {}

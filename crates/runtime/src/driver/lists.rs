@@ -19,11 +19,11 @@ use super::{
 };
 use crate::{
     approvers::Approver,
+    chat::Chat,
     clock::Timestamp,
     identity::Identity,
     log::{Head, HeadOrder, HeadQuery, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, LogError, Stored},
     subject::Subject,
-    turn::ChatState,
 };
 
 /// The number of entries read at a time.
@@ -273,7 +273,7 @@ impl Inner {
         super::counters::count(&self.counters.unreadable_heads);
         tracing::error!(%chat, call = %row.call, %error, "a stored hold can't be decoded; its chat is folded instead");
         let loaded = load(self, chat, None).await.ok()?;
-        let mut state = ChatState::default();
+        let mut state = Chat::default();
         loaded.facts.iter().for_each(|fact| state.apply(fact));
         Hold::of(&state).into_iter().find(|hold| hold.call == row.call)
     }

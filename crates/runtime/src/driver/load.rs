@@ -19,10 +19,10 @@ use super::{
     weight,
 };
 use crate::{
+    chat::Chat,
     fact::{Fact, text_of},
     log::{Batch, Found, Head, LogError, NodeId, Stored},
     subject::Subject,
-    turn::ChatState,
 };
 
 /// The maximum number of batches per read, and of the first read.
@@ -34,7 +34,7 @@ const PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// A chat from its checkpoint on, and the memory it occupies until dropped.
 pub(super) struct Loaded {
     /// The state at the checkpoint.
-    pub(super) origin: ChatState,
+    pub(super) origin: Chat,
     pub(super) checkpoint: Option<Checkpoint>,
     /// The title, if the facts from there on do not tell it.
     pub(super) title: String,
@@ -197,7 +197,7 @@ impl Loaded {
     /// A chat without facts.
     fn nothing(inner: &Arc<Inner>) -> Self {
         Self {
-            origin: ChatState::default(),
+            origin: Chat::default(),
             checkpoint: None,
             title: String::new(),
             facts: Vec::new(),
@@ -362,7 +362,7 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
     tracing::error!(chat = %id, %error, "the head of a chat can't be decoded; the chat is folded instead");
     match whole(inner, id, Some(&head.subject)).await {
         Ok(loaded) => {
-            let mut state = ChatState::default();
+            let mut state = Chat::default();
             loaded.facts.iter().for_each(|fact| state.apply(fact));
             HeadData::of(&state, &title(&loaded.facts), &Hold::of(&state), None)
         }

@@ -12,9 +12,10 @@ use super::{
     runtime::Inner,
 };
 use crate::{
+    chat::Chat,
     log::LogError,
     subject::Subject,
-    turn::{ChatState, EarlierId, Input, NeedsEarlier, needs_earlier},
+    turn::{EarlierId, Input, NeedsEarlier, needs_earlier},
 };
 
 /// Where the turn of an id begins.
@@ -59,7 +60,7 @@ impl ChatTask {
         let (facts, memory) =
             load::earlier(&self.inner, self.state.subject.as_ref(), &self.id, self.base, self.feed.first()).await?;
         self.earlier_memory = vec![memory];
-        let mut state = ChatState::default();
+        let mut state = Chat::default();
         facts.iter().for_each(|fact| state.apply(fact));
         self.origin = state;
         self.restore();

@@ -23,12 +23,13 @@ use super::{
     work::prompt_response,
 };
 use crate::{
+    chat::{Chat, Phase},
     fact::{Fact, Outcome},
     log::{Append, AppendId, AuditRow, Key, LogError, Ownership},
     model::{ModelError, ModelRequest},
     subject::Subject,
     tool::ApprovalContext,
-    turn::{ChatState, Env, Input, Phase, Refusal, Reply, step_on},
+    turn::{Env, Input, Refusal, Reply, step_on},
     wire::Channel,
 };
 
@@ -153,7 +154,7 @@ impl ChatTask {
     }
 
     /// Runs the turn machine at one point in time.
-    pub(super) fn decide(&mut self, known: &KnownGrants, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
+    pub(super) fn decide(&mut self, known: &KnownGrants, ask: impl FnOnce(&mut Chat, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
         let (tools, model) = (self.tools(), Arc::clone(self.model()));
         let is_elsewhere = self.is_elsewhere();
@@ -190,7 +191,7 @@ impl ChatTask {
 
     /// The state to go back to, should one of these grants turn out to be unusable. What the model is writing is not in the
     /// log, so the state can't be folded again.
-    pub(super) fn before_grants(&self, known: &KnownGrants) -> Option<ChatState> {
+    pub(super) fn before_grants(&self, known: &KnownGrants) -> Option<Chat> {
         (!known.usable.is_empty()).then(|| self.state.clone())
     }
 
@@ -263,7 +264,7 @@ impl ChatTask {
             holds: Hold::changes(&self.holds, &holds),
             ownership,
             digest: moved.as_ref().map(|moved| moved.digest.clone()),
-            audit: audit::rows(&encoded, &self.state, &self.holds),
+            audit: audit::rows(&encoded, &self.state),
             grants: grants::changes(&encoded, &self.state),
         };
         Hold::tell_of_outcomes(&encoded, &self.state, &mut append.holds.told);
@@ -349,9 +350,8 @@ impl ChatTask {
         let (mut state, shown) = (self.origin.clone(), self.feed.after(0));
         let durable = shown.len().saturating_sub(pending);
         shown.iter().take(durable).chain(foreign).for_each(|fact| state.apply(fact));
-        let holds = Hold::of(&state);
         batch.iter().for_each(|fact| state.apply(fact));
-        audit::rows(batch, &state, &holds)
+        audit::rows(batch, &state)
     }
 
     /// Carries out the effect of a fact that is on disk.

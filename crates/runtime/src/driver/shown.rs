@@ -19,9 +19,11 @@ use super::{
     runtime::Inner,
 };
 use crate::{
+    call::{ApprovalRequest, Call},
+    chat::Chat,
     identity::Identity,
     log::{HoldRow, LogError},
-    turn::{Answered, ApprovalRequest, Call, ChatState, Input},
+    turn::{Answered, Input},
     wire::Channel,
 };
 
@@ -96,7 +98,7 @@ impl ChatTask {
             }
             let Some(hold) = open_hold(&self.state, approval) else {
                 // It has ended, so no row lists it.
-                let input = asked(&self.state, approval).and_then(|(call, request)| request.asked_about(call));
+                let input = asked(&self.state, approval).and_then(|(call, _)| call.asked_about());
                 let is_it = |shown: &str| input.is_none_or(|input| input.to_string() == shown);
                 return Ok(shown.input_sha256.as_deref().is_none_or(is_it));
             };
@@ -130,13 +132,13 @@ impl Hold {
 }
 
 /// An approval request of a chat, open or not, and its call.
-fn asked<'a>(state: &'a ChatState, approval: &ApprovalId) -> Option<(&'a Call, &'a ApprovalRequest)> {
-    let call: &Call = state.calls.get(state.approvals.get(approval)?)?;
+fn asked<'a>(state: &'a Chat, approval: &ApprovalId) -> Option<(&'a Call, &'a ApprovalRequest)> {
+    let call = state.calls.get(state.approvals.get(approval)?)?;
     call.request.as_ref().map(|request| (call, request))
 }
 
 /// The open approval request of a chat with this id.
-pub(super) fn open_hold(state: &ChatState, approval: &ApprovalId) -> Option<Hold> {
+pub(super) fn open_hold(state: &Chat, approval: &ApprovalId) -> Option<Hold> {
     let is_it = |hold: &Hold| hold.request.as_ref().is_some_and(|request| request.approval == *approval);
     Hold::of(state).into_iter().find(is_it)
 }

@@ -25,13 +25,14 @@ use super::{
 };
 use crate::{
     backoff::{self, Backoff},
+    chat::Phase,
     clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
     log::{DeleteResult, Stored},
     model::ModelError,
     subject::Subject,
     tool::{CANCELLATION_GRACE, Execution, Gate as _, PromptResponse, Prompter, StoredFile, ToolContext, ToolError},
-    turn::{Input, Phase, step_on},
+    turn::{Input, step_on},
 };
 
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.

@@ -10,7 +10,7 @@ use prometheus_client::{
 };
 
 use super::{Cause, Histograms, TurnEnd};
-use crate::{clock::Timestamp, turn::Call, wire::Channel};
+use crate::{call::Call, clock::Timestamp, wire::Channel};
 
 /// What a hold waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,10 +33,10 @@ impl HoldKind {
 
     /// What a call waited for last.
     pub(super) fn of_call(call: &Call) -> Self {
-        match &call.request {
-            Some(request) if request.decision.is_none() => Self::Approval,
-            _ if call.by.tool().is_some() => Self::Prompt,
-            _ => Self::Frontend,
+        match call.open_request() {
+            Some(_) => Self::Approval,
+            None if call.by.tool().is_some() => Self::Prompt,
+            None => Self::Frontend,
         }
     }
 }

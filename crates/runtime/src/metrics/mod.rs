@@ -25,11 +25,11 @@ use prometheus_client::{
 };
 
 use crate::{
+    chat::Chat,
     clock::Timestamp,
     driver::Counts,
     fact::{Cause, Fact, TurnEnd},
     log::{HoldCount, HoldCounts},
-    turn::ChatState,
     wire::Channel,
 };
 
@@ -150,7 +150,7 @@ impl Metrics {
     }
 
     /// Records a durable fact.
-    pub(crate) fn fact(&self, fact: &Fact, state: &ChatState, channel: Channel) {
+    pub(crate) fn fact(&self, fact: &Fact, state: &Chat, channel: Channel) {
         let inner = &self.0;
         match fact {
             Fact::TurnStarted { .. } => drop(inner.turns_started.inc()),

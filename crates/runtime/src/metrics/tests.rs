@@ -66,7 +66,7 @@ fn names_that_the_model_makes_up_are_no_labels() {
         error: "there is no such tool".to_owned(),
         at: Timestamp(0),
     };
-    metrics.fact(&invalid, &ChatState::default(), Channel::Chat);
+    metrics.fact(&invalid, &Chat::default(), Channel::Chat);
     let text = text(&metrics);
     assert_eq!(value(&text, "holdpoint_calls_settled_total{tool=\"unknown\",cause=\"refused\"}"), Some(1.0), "{text}");
     assert!(!text.contains("made_up"), "{text}");
@@ -75,7 +75,7 @@ fn names_that_the_model_makes_up_are_no_labels() {
 #[test]
 fn facts_become_counts() {
     let metrics = Metrics::new();
-    let mut state = ChatState::default();
+    let mut state = Chat::default();
     let call = ToolCallId::from("c");
     let decided = |verdict| Fact::Decided {
         call: ToolCallId::from("c"),

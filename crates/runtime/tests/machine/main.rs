@@ -20,12 +20,13 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     GONE,
+    chat::Chat,
     fact::{CallOrder, Caller, Fact, Outcome},
     gone_chunks,
     grants::{Coverage, GrantTerms, JsonDigest},
     model::ModelMessage,
     tool::BUDGET_TOOL,
-    turn::{ChatState, PlannedTurn, Stage},
+    turn::PlannedTurn,
     wire::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -36,7 +37,7 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
     let facts = &world.facts;
     check_budget(facts, &world.state)?;
     let abandoned: Vec<Arc<Fact>> = shown(facts);
-    for (id, call) in &world.state.calls {
+    for (id, call) in world.state.calls.iter() {
         let of =
             |wanted: fn(&Fact) -> Option<&ToolCallId>| facts.iter().filter(|fact| wanted(fact) == Some(id)).count();
         let settled = of(|fact| match fact {
@@ -71,24 +72,23 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
         }
     }
     for (approval, verdict) in &world.acknowledged {
-        let call = &world.state.approvals[approval];
-        let decided = world.state.calls[call].request.as_ref().and_then(|request| request.decision.as_ref());
-        let kept = decided.map(|decided| &decided.verdict);
+        let id = &world.state.approvals[approval];
+        let call = world.call(id);
         // An edit that changes nothing is an approval. What runs is compared below.
-        let is_plain = matches!(verdict, Verdict::Approve { .. }) && kept == Some(&Verdict::APPROVE);
+        let is_plain = matches!(verdict, Verdict::Approve { .. }) && call.is_decided_as(&Verdict::APPROVE);
         prop_assert!(
-            kept == Some(verdict) || is_plain,
+            call.is_decided_as(verdict) || is_plain,
             "the decision on {} was acknowledged and lost: {:?}, {:?}",
             approval,
-            kept,
+            call.decision,
             verdict
         );
         if let Verdict::Approve { input: Some(input) } = verdict {
-            prop_assert_eq!(&world.state.calls[call].input, input, "what runs is what the decision showed");
+            prop_assert_eq!(&call.input, input, "what runs is what the decision showed");
         }
-        let is_started = facts.iter().any(|fact| matches!(&**fact, Fact::Started { call: of, .. } if of == call));
+        let is_started = facts.iter().any(|fact| matches!(&**fact, Fact::Started { call: of, .. } if of == id));
         let may_start = matches!(verdict, Verdict::Approve { .. });
-        prop_assert!(may_start || !is_started, "{:?} was started in spite of {:?}", call, verdict);
+        prop_assert!(may_start || !is_started, "{:?} was started in spite of {:?}", id, verdict);
     }
     // Every call in what the model is told has its result.
     let messages = conversation(&abandoned);
@@ -113,7 +113,7 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
 /// A revoked, used-up or expired grant approves nothing, a grant covers what it says, and nobody makes one for what they
 /// could not decide alone.
 /// Every step was within the budget, or somebody had let it go on.
-fn check_budget(facts: &[Arc<Fact>], state: &ChatState) -> Result<(), TestCaseError> {
+fn check_budget(facts: &[Arc<Fact>], state: &Chat) -> Result<(), TestCaseError> {
     let (mut turn, mut chat) = (0, 0);
     for (at, fact) in facts.iter().enumerate() {
         match &**fact {
@@ -154,7 +154,7 @@ fn check_grants(world: &World) -> Result<(), TestCaseError> {
             Fact::Called { call, input, .. } => _ = inputs.insert(call, input),
             Fact::Decided { call, verdict, .. } => inputs.extend(verdict.edited_input().map(|input| (call, input))),
             Fact::Granted { call, grant, terms, by, .. } => {
-                let name = world.state.calls[call].name.as_str();
+                let name = world.call(call).name.as_str();
                 prop_assert_eq!(by.as_str(), "local", "{} was remembered by {:?}", name, by);
                 prop_assert!(name != "wire", "a quorum makes no grants");
                 if let Coverage::Input(digest) = &terms.covers {
@@ -167,7 +167,7 @@ fn check_grants(world: &World) -> Result<(), TestCaseError> {
                     return Err(TestCaseError::fail(format!("{grant:?} was used and never made")));
                 };
                 *used += 1;
-                prop_assert_eq!(world.state.calls[call].name.as_str(), *name, "a grant for another tool");
+                prop_assert_eq!(world.call(call).name.as_str(), *name, "a grant for another tool");
                 prop_assert!(terms.uses.is_none_or(|uses| *used <= uses), "{:?} was used {} times", terms, used);
                 prop_assert!(terms.until.is_none_or(|until| *time < until), "{:?} had expired at {:?}", terms, time);
                 let revoked = world.revoked.get(grant);
@@ -243,7 +243,7 @@ fn violations(
 /// In the ai-sdk profile. A stock client goes on when all questions of a message are answered, and that is what the checker goes by: a
 /// segment between the first answer and the last (from the inbox, or a client of somebody's own) is read as a part of the next.
 fn stock_violations(facts: &[Arc<Fact>], view: View) -> (Vec<Violation>, Vec<String>) {
-    let (mut state, mut projection) = (ChatState::default(), AiSdk::new(view));
+    let (mut state, mut projection) = (Chat::default(), AiSdk::new(view));
     let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
     let (mut out, mut lines, mut segment) = (Vec::new(), Vec::new(), Vec::new());
     for fact in shown(facts) {
@@ -258,7 +258,7 @@ fn stock_violations(facts: &[Arc<Fact>], view: View) -> (Vec<Violation>, Vec<Str
                 continue;
             }
             let asks = segment.iter().any(|chunk| matches!(chunk, Chunk::ToolApprovalRequest(_)));
-            if !asks && state.open_calls().any(|(_, call)| call.stage == Stage::Asked) {
+            if !asks && state.open_calls().any(|(_, call)| call.is_asked()) {
                 segment.pop();
                 continue;
             }
@@ -298,7 +298,7 @@ fn check_projections(world: &World) -> Result<(), TestCaseError> {
 fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
     let facts = shown(&world.facts);
     let known = shown(&world.facts[..cut]);
-    let mut state = ChatState::default();
+    let mut state = Chat::default();
     known.iter().for_each(|fact| state.apply(fact));
     let Some(turn) = &state.turn else {
         prop_assert!(Response::resume(&known, View::default(), Resume::Message).is_none());

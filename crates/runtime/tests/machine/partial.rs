@@ -7,8 +7,9 @@ use std::sync::Arc;
 use holdpoint_protocol::request::{AckStatus, DecisionRequest};
 use holdpoint_runtime::{
     Identity,
+    chat::Chat,
     fact::{CallOrder, Fact, NextTurn},
-    turn::{ChatState, EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
+    turn::{EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
     wire::{Conversation, Passage, Response, Resume, View, conversation},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -24,8 +25,8 @@ fn boundaries(facts: &[Arc<Fact>]) -> Vec<usize> {
 }
 
 /// The partial state at the last boundary, made from the one at the boundary before, and so on.
-fn partial(facts: &[Arc<Fact>]) -> Option<(usize, ChatState)> {
-    let (mut at, mut state) = (0, ChatState::default());
+fn partial(facts: &[Arc<Fact>]) -> Option<(usize, Chat)> {
+    let (mut at, mut state) = (0, Chat::default());
     for boundary in boundaries(facts) {
         facts[at..boundary].iter().for_each(|fact| state.apply(fact));
         (at, state) = (boundary, state.into_partial());
@@ -71,7 +72,7 @@ fn inputs(world: &World) -> Vec<Input> {
             inputs.push(submit(json!({"messages": [{"id": id, "role": "assistant", "parts": [part]}]})));
         }
     }
-    for call in world.state.calls.keys() {
+    for (call, _) in world.state.calls.iter() {
         let result = FrontendResult { status: AckStatus::Success, output: Some(json!(1)), error_text: None, ack: None };
         inputs.push(Input::Result { call: call.clone(), result: Arc::new(result) });
     }
@@ -89,13 +90,7 @@ fn inputs(world: &World) -> Vec<Input> {
 
 /// Adds the turn of an id to a state that lacks it, as it is found in the log. Returns whether it is known which of its
 /// messages were cut.
-fn include(
-    origin: &mut ChatState,
-    now: &ChatState,
-    facts: &[Arc<Fact>],
-    written: &[Arc<Fact>],
-    id: &EarlierId,
-) -> bool {
+fn include(origin: &mut Chat, now: &Chat, facts: &[Arc<Fact>], written: &[Arc<Fact>], id: &EarlierId) -> bool {
     let Some(at) = written.iter().rposition(|fact| id.is_of(fact)) else { return true };
     let ended = |fact: &Arc<Fact>| matches!(**fact, Fact::TurnEnded { .. });
     let first = written[..at].iter().rposition(ended).map_or(0, |ended| ended + 1);
@@ -105,14 +100,8 @@ fn include(
 }
 
 /// Whether a state that has one earlier turn after the other added, as far as the input refers to them, is sufficient.
-fn look_back(
-    world: &World,
-    origin: &mut ChatState,
-    facts: &[Arc<Fact>],
-    at: usize,
-    input: &Input,
-) -> Option<ChatState> {
-    let fold = |origin: &ChatState| {
+fn look_back(world: &World, origin: &mut Chat, facts: &[Arc<Fact>], at: usize, input: &Input) -> Option<Chat> {
+    let fold = |origin: &Chat| {
         let mut state = origin.clone();
         facts[at..].iter().for_each(|fact| state.apply(fact));
         state
@@ -136,7 +125,7 @@ pub(crate) fn check(world: &World) -> Result<usize, TestCaseError> {
     let Some((at, mut origin)) = partial(&facts) else { return Ok(0) };
     let mut state = origin.clone();
     facts[at..].iter().for_each(|fact| state.apply(fact));
-    let mut all = ChatState::default();
+    let mut all = Chat::default();
     facts.iter().for_each(|fact| all.apply(fact));
     prop_assert_eq!((&state.turn, &state.next), (&all.turn, &all.next));
     let mut decided = 0;

@@ -15,13 +15,15 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Identity,
     approvers::Approvers,
+    call::{Call, Stage},
+    chat::{Chat, Phase},
     clock::Timestamp,
     fact::{CallOrder, Fact, NextTurn},
     grants::{GrantMatch, GrantScope, GrantTerms, Remember, UsableGrant},
     identity::Role,
     model::{ModelEvent, Usage},
     tool::{ApprovalPolicy, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
-    turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
+    turn::{Answered, Env, FrontendResult, Input, Reply, ResponsePlan, Submit, step},
     wire::history,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -184,7 +186,7 @@ pub(crate) fn act_with_grants() -> impl Strategy<Value = Act> {
 
 pub(crate) struct World {
     pub(crate) facts: Vec<Arc<Fact>>,
-    pub(crate) state: ChatState,
+    pub(crate) state: Chat,
     pub(crate) tools: ToolSet,
     now: Timestamp,
     ids: u64,
@@ -205,7 +207,7 @@ impl World {
     pub(crate) fn new(order: CallOrder) -> Self {
         Self {
             facts: Vec::new(),
-            state: ChatState::default(),
+            state: Chat::default(),
             tools: tools(),
             now: Timestamp(1_000_000),
             ids: 0,
@@ -262,7 +264,7 @@ impl World {
         };
         for fact in facts {
             match &fact {
-                Fact::Started { call, .. } if self.state.calls[call].execution != Execution::Frontend => {
+                Fact::Started { call, .. } if self.call(call).execution != Execution::Frontend => {
                     self.running.push(call.clone());
                 }
                 Fact::Settled { call, .. } => self.running.retain(|running| running != call),
@@ -288,7 +290,7 @@ impl World {
             let used = if is_stale { 0 } else { used };
             UsableGrant {
                 id: grant.clone(),
-                tool: self.state.calls[call].name.as_str().into(),
+                tool: self.call(call).name.as_str().into(),
                 maker: by.clone(),
                 left: terms.uses.map(|uses| u64::from(uses).saturating_sub(used)),
                 terms: GrantTerms::clone(terms),
@@ -350,13 +352,17 @@ impl World {
     }
 
     fn asked(&self) -> Vec<ApprovalId> {
-        let calls = self.state.open_calls().filter(|(_, call)| call.stage == Stage::Asked);
+        let calls = self.state.open_calls().filter(|(_, call)| call.is_asked());
         calls.filter_map(|(_, call)| Some(call.request.as_ref()?.approval.clone())).collect()
     }
 
     fn in_browser(&self) -> Vec<ToolCallId> {
-        let calls = self.state.open_calls().filter(|(_, call)| matches!(call.stage, Stage::Running { .. }));
+        let calls = self.state.open_calls().filter(|(_, call)| matches!(call.stage(), Stage::Running(_)));
         calls.filter(|(_, call)| call.execution == Execution::Frontend).map(|(id, _)| id.clone()).collect()
+    }
+
+    pub(crate) fn call(&self, id: &ToolCallId) -> &Call {
+        self.state.calls.get(id).expect("a call of the chat")
     }
 
     fn is_model_writing(&self) -> bool {
@@ -435,7 +441,7 @@ impl World {
             }
             Act::Result { which, status } => {
                 let open = self.in_browser();
-                let all: Vec<ToolCallId> = self.state.calls.keys().cloned().collect();
+                let all: Vec<ToolCallId> = self.state.calls.iter().map(|(id, _)| id.clone()).collect();
                 let from = if open.is_empty() || which % 4 == 0 { &all } else { &open };
                 let Some(call) = from.get(which % from.len().max(1)).cloned() else { return };
                 let status = [AckStatus::Success, AckStatus::Failed, AckStatus::Timeout][usize::from(*status)];
@@ -495,7 +501,7 @@ impl World {
             .state
             .open_calls()
             .filter(|(_, call)| {
-                let escalates = call.request.as_ref().and_then(|request| request.escalates_at());
+                let escalates = call.escalates_at();
                 call.deadline().into_iter().chain(escalates).any(|due| due <= self.now)
             })
             .map(|(id, _)| id.clone())
@@ -544,7 +550,7 @@ impl World {
                 serde_json::from_str(&serde_json::to_string(&**fact).expect("json")).expect("a fact can be read back")
             })
             .collect();
-        self.state = ChatState::default();
+        self.state = Chat::default();
         facts.iter().for_each(|fact| self.state.apply(fact));
         self.running.clear();
         self.input(Input::Recover);

@@ -9,10 +9,10 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     Finding,
+    chat::Chat,
     fact::{CallOrder, Cause, Fact, Outcome},
     grants::{GrantScope, GrantTerms},
     log::{HoldQuery, HoldsOf, Log, Stored},
-    turn::{ChatState, Stage},
     verify, verify_grants,
     wire::history,
 };
@@ -229,17 +229,14 @@ fn check_chat(world: &World, chat: &ChatId, is_answered: bool, found: &mut Vec<S
 }
 
 /// Whether the turn waits for a client, because its last hold expired while nobody was there.
-fn expired_last(state: &ChatState) -> bool {
+fn expired_last(state: &Chat) -> bool {
     let calls = state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| state.calls.get(id));
-    let settled = calls.filter_map(|call| match call.stage {
-        Stage::Settled { cause, position, .. } => Some((position, cause)),
-        _ => None,
-    });
-    settled.max_by_key(|(position, _)| *position).is_some_and(|(_, cause)| cause == Cause::Expired)
+    let last = calls.filter_map(|call| call.settled.as_ref()).max_by_key(|settled| settled.position);
+    last.is_some_and(|settled| settled.cause == Cause::Expired)
 }
 
 /// The rows of the holds are those of the facts.
-fn check_holds(world: &World, chat: &ChatId, state: &ChatState, found: &mut Vec<String>) {
+fn check_holds(world: &World, chat: &ChatId, state: &Chat, found: &mut Vec<String>) {
     let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
     let rows = world.journal.log.holds(query, 1000).now_or_never().expect("memory does not wait").expect("it lists");
     let mut rows: Vec<_> =
@@ -248,7 +245,7 @@ fn check_holds(world: &World, chat: &ChatId, state: &ChatState, found: &mut Vec<
         .open_calls()
         .filter(|(_, call)| call.is_held())
         .map(|(id, call)| {
-            let request = call.request.as_ref().filter(|request| request.decision.is_none());
+            let request = call.open_request();
             (id.clone(), request.map(|request| request.approval.clone()), call.since(), call.deadline())
         })
         .collect();

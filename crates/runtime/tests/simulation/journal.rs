@@ -11,9 +11,9 @@ use std::{
 use futures::FutureExt;
 use holdpoint_protocol::ids::{ChatId, GrantId};
 use holdpoint_runtime::{
+    chat::Chat,
     fact::Fact,
     log::{Append, AppendResult, DeleteResult, Deletion, Log, LogError, MemoryLog, NodeId, Ownership, Revocation},
-    turn::ChatState,
 };
 use holdpoint_testkit::SharedLog;
 
@@ -68,7 +68,7 @@ struct ChatFacts {
     ever: Vec<Arc<Fact>>,
     /// Those that it has now.
     now: Vec<Arc<Fact>>,
-    state: ChatState,
+    state: Chat,
     deletions: usize,
 }
 
@@ -123,8 +123,8 @@ impl Journal {
     }
 
     /// The state of a chat now.
-    pub(crate) fn state(&self, chat: &ChatId) -> ChatState {
-        self.lock().chats.get(chat).map_or_else(ChatState::default, |chat| chat.state.clone())
+    pub(crate) fn state(&self, chat: &ChatId) -> Chat {
+        self.lock().chats.get(chat).map_or_else(Chat::default, |chat| chat.state.clone())
     }
 
     /// How often a chat was deleted.

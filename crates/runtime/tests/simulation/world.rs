@@ -11,7 +11,7 @@ use std::{
 
 use futures::FutureExt;
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::{Limits, Runtime, subject::Subject, turn::ChatState};
+use holdpoint_runtime::{Limits, Runtime, chat::Chat, subject::Subject};
 use tokio::{task::AbortHandle, time::sleep};
 
 use super::{
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// The state of a chat, as of the log.
-    pub(crate) fn state(&self, chat: &ChatId) -> ChatState {
+    pub(crate) fn state(&self, chat: &ChatId) -> Chat {
         self.journal.state(chat)
     }
 

@@ -29,9 +29,9 @@ fn answer(call: &str, output: Value) -> Input {
 fn an_edited_input_is_the_one_that_runs() {
     let facts = facts_of(given(HELD).when(edit("pay", json!({"n": 2}))));
     assert_eq!(facts, r#"edited pay to {"n":2}, started pay"#);
-    let mut state = ChatState::default();
+    let mut state = Chat::default();
     notation::facts(&format!("{HELD}, edited pay")).iter().for_each(|fact| state.apply(fact));
-    assert_eq!(state.calls[&ToolCallId::from("pay")].input, json!({"n": 2}));
+    assert_eq!(state.calls.get(&ToolCallId::from("pay")).expect("a call").input, json!({"n": 2}));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_repeated_message_shows_its_own_answer() {
 #[test]
 fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
     let again = request(json!({"trigger": "regenerate-message", "messages": []}));
-    let mut state = ChatState::default();
+    let mut state = Chat::default();
     let open = facts("opened, said u1, turn, step");
     open.iter().for_each(|fact| state.apply(fact));
     let tools = tools();

@@ -114,7 +114,7 @@ impl Case {
 
     /// The facts that follow from an input, and the reply.
     fn when(self, input: Input) -> (String, Reply) {
-        let (mut state, tools) = (ChatState::default(), tools());
+        let (mut state, tools) = (Chat::default(), tools());
         facts(self.given).iter().chain(&self.more).for_each(|fact| state.apply(fact));
         let mut ids = 0;
         let mut new_id = || {

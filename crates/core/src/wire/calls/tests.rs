@@ -3,7 +3,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::tool::Returns;
+use crate::{
+    fact::{Caller, Cause, Outcome},
+    subject::Subject,
+    tool::Returns,
+};
 
 const NOW: Timestamp = Timestamp(1_000);
 const LATER: Timestamp = Timestamp(2_000);
@@ -59,7 +63,7 @@ fn invalid(call: &str) -> Fact {
 
 fn asked(call: &str) -> Fact {
     let terms = std::sync::Arc::default();
-    Fact::Asked { call: id(call), approval: ApprovalId::from("a"), at: NOW, expires: Some(LATER), terms }
+    Fact::Asked { call: id(call), approval: "a".into(), at: NOW, expires: Some(LATER), terms }
 }
 
 fn decided(call: &str, approved: bool) -> Fact {
@@ -100,7 +104,8 @@ fn fold(order: CallOrder, is_resubmit: bool, facts: &[Fact]) -> TurnCalls {
 
 /// What the only call of a turn is waiting for.
 fn waits(order: CallOrder, is_resubmit: bool, facts: &[Fact]) -> Waits {
-    fold(order, is_resubmit, facts).get(&id("c")).expect("the call").waits()
+    let turn = fold(order, is_resubmit, facts);
+    turn.get(&id("c")).expect("the call").waits(turn.reader())
 }
 
 #[test]
@@ -188,8 +193,8 @@ fn calls_have_the_order_of_their_step() {
     let turn = fold(CallOrder::Together, false, &facts);
     assert_eq!((turn.begun_in_step(), turn.made_in_step()), (&[id("c")][..], &[id("c")][..]));
     assert_eq!(
-        turn.all().map(|(id, call)| (id.as_str(), call.number)).collect::<Vec<_>>(),
-        [("b", 0), ("a", 1), ("c", 2)]
+        turn.all().map(|(id, _)| (id.as_str(), turn.number(id))).collect::<Vec<_>>(),
+        [("b", Some(0)), ("a", Some(1)), ("c", Some(2))]
     );
 }
 

@@ -12,6 +12,7 @@ use super::{Line, VERSION};
 use holdpoint_core::is_unseen;
 
 use crate::{
+    chat::Chat,
     clock::Timestamp,
     driver::{
         audit,
@@ -25,7 +26,6 @@ use crate::{
     },
     subject::Subject,
     tool::MAX_CALL_STATE_BYTES,
-    turn::ChatState,
 };
 
 /// The maximum length of a chat id.
@@ -95,7 +95,7 @@ struct Draft {
     chat: ChatId,
     subject: Subject,
     updated_at: Timestamp,
-    state: ChatState,
+    state: Chat,
     title: String,
     bytes: usize,
     /// Where the last turn begins.
@@ -234,7 +234,7 @@ impl Draft {
         if !(1..=MAX_ID_BYTES).contains(&chat.as_str().len()) || chat.as_str().chars().any(is_unseen) {
             return Err(ImportError::Id);
         }
-        let (state, title, chain) = (ChatState::default(), String::new(), Walk::new(chat.clone()));
+        let (state, title, chain) = (Chat::default(), String::new(), Walk::new(chat.clone()));
         let (batches, position) = (Vec::new(), 0);
         Ok(Self { chat, subject, updated_at, state, title, bytes: 0, turn: 0, batches, position, chain })
     }
@@ -243,7 +243,7 @@ impl Draft {
         if first != self.state.len || values.is_empty() {
             return Err(ImportError::Gap { chat: self.chat.clone(), found: self.state.len, wanted: first });
         }
-        let (mut keys, mut facts, holds) = (Vec::new(), Vec::new(), Hold::of(&self.state));
+        let (mut keys, mut facts) = (Vec::new(), Vec::new());
         for value in values {
             let at = self.state.len;
             let wrong = |problem: String| ImportError::Fact { at, problem };
@@ -271,7 +271,7 @@ impl Draft {
             facts.push(fact);
         }
         // The same rows as when it was written.
-        let audit = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds);
+        let audit = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state);
         let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
         self.bytes += payload.len();
         let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= MAX_CHAT_BYTES);

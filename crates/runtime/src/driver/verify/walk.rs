@@ -10,17 +10,16 @@ use super::{
     lines::{Lines, change_of},
 };
 use crate::{
+    chat::Chat,
     clock::Timestamp,
     driver::{
         audit,
         deletion::{self, LinesHash},
-        head::Hold,
         load::title_of,
     },
     fact::Fact,
     log::{AuditEntry, AuditRow, Batch, BatchHash, Break, Log, LogError, Stored, Walk},
     subject::Subject,
-    turn::ChatState,
 };
 
 /// The number of batches per read.
@@ -75,21 +74,20 @@ impl Findings {
 /// What the facts so far amount to.
 #[derive(Default)]
 pub(super) struct Fold {
-    pub(super) state: ChatState,
+    pub(super) state: Chat,
     pub(super) title: String,
 }
 
 impl Fold {
     /// Folds the facts of a batch. Returns what they add to the record.
     fn batch(&mut self, facts: &[Fact]) -> Vec<AuditRow> {
-        let holds = Hold::of(&self.state);
         for fact in facts {
             self.state.apply(fact);
             if self.title.is_empty() {
                 self.title = title_of(fact).unwrap_or_default();
             }
         }
-        audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds)
+        audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state)
     }
 }
 

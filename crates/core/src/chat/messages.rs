@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdpoint_protocol::{ids::MessageId, message::Role};
 use serde::{Deserialize, Serialize};
 
-use super::ChatState;
+use super::Chat;
 use crate::fact::{Cut, Fact};
 
 /// The number of messages before the first turn of a partial state. Regenerating the last answer needs two of them.
@@ -66,15 +66,15 @@ impl Cuts {
     }
 }
 
-impl ChatState {
+impl Chat {
     /// A message that is known and not cut: the known messages around it, and its index among them.
-    pub(super) fn find_message(&self, id: &MessageId) -> Option<(&[KnownMessage], usize)> {
+    pub(crate) fn find_message(&self, id: &MessageId) -> Option<(&[KnownMessage], usize)> {
         let runs = std::iter::once(&self.messages).chain(&self.earlier_messages);
         runs.filter_map(|run| Some((&run[..], run.iter().position(|(known, ..)| known == id)?))).next()
     }
 
     /// The role and the position of a message that is known and not cut.
-    pub(super) fn message(&self, id: &MessageId) -> Option<(Role, u64)> {
+    pub(crate) fn message(&self, id: &MessageId) -> Option<(Role, u64)> {
         self.find_message(id).map(|(run, at)| (run[at].1, run[at].2))
     }
 
@@ -114,9 +114,7 @@ impl ChatState {
     pub fn include(&mut self, first: u64, facts: &[Arc<Fact>]) {
         let mut added = Self { len: first, is_partial: true, ..Self::default() };
         facts.iter().for_each(|fact| added.apply(fact));
-        for (id, call) in added.calls {
-            self.calls.entry(id).or_insert(call);
-        }
+        self.calls.include(added.calls);
         for (id, call) in added.approvals {
             self.approvals.entry(id).or_insert(call);
         }

@@ -2,8 +2,11 @@
 
 use holdpoint_protocol::ids::{MessageId, PartId, ToolCallId};
 
-use super::{budget::Spent, writing::OpenInput};
-use crate::fact::{BlockKind, CallOrder};
+use super::Spent;
+use crate::{
+    fact::{BlockKind, CallOrder},
+    value::MAX_BYTES,
+};
 
 /// The open turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,4 +53,29 @@ pub enum Phase {
     Model,
     /// Calls run or wait. Once all are settled, the turn is idle until a client connects or the next step starts.
     Calls,
+}
+
+/// The input of a call while the model writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenInput {
+    /// The provider's id for the call. It is not in the log, because only the model's stream uses it.
+    pub provider_call_id: String,
+    /// The call.
+    pub call: ToolCallId,
+    /// The tool.
+    pub name: String,
+    /// The streamed text, up to the size limit.
+    pub text: String,
+}
+
+impl Turn {
+    /// Appends to an input that the model is writing. Text over the size limit is dropped, because that call is refused
+    /// anyway.
+    pub(crate) fn write_input(&mut self, call: &ToolCallId, delta: &str) {
+        if let Some(input) = self.inputs.iter_mut().find(|input| input.call == *call)
+            && input.text.len() <= MAX_BYTES
+        {
+            input.text.push_str(delta);
+        }
+    }
 }
