@@ -86,8 +86,6 @@ const READERS = [
 /** They connect one after the other: the time to write megabytes for each is not under test. */
 const APART_MS = 150;
 
-const why = "a large answer is made in one piece, which takes a debug build a second on one of its threads";
-
 /** How many streams and sockets the server itself still has open, whatever a non-reading client can observe. */
 const opened = async (context) =>
   (await metric(context, "holdpoint_streams")) + (await metric(context, "holdpoint_sockets"));
@@ -144,7 +142,6 @@ test(`${READERS.length} readers that never read`, async (t) => {
   assert.equal((await settled(context, "pay")).outcome.cause, "ran");
   assert.deepEqual(deliveredOnce(ledger.deliveries), ["pay"]);
   await assertValid(context, ["pay", "other", "many-0"]);
-  assert.ok(usual < 1000, `others wait ${usual} ms`);
   assert.ok(grown < MOST_MB, `${Math.round(grown)} MB for ${READERS.length} readers`);
-  await t.test("nobody else waits for a second", { todo: why }, () => assert.ok(slowest < 1000, `${slowest} ms`));
+  assert.ok(slowest < 1000, `somebody else waited ${slowest} ms`);
 });
