@@ -33,7 +33,7 @@ const RULES = [
   "a hold is lost without a trace",
   "an unreadable chat says nothing helpful, is not counted or can't be deleted",
   "a chat that can't be read is something else than 500",
-  "a chat was changed, and `verify` says that nothing was",
+  "a chat was changed or is not found, and `verify` says that nothing was",
 ];
 const [FAILS, LOST, UNHELPFUL, NOT_500, CHANGED] = RULES;
 
@@ -95,6 +95,8 @@ async function flip({ server, context, ledger, before, file, delivered }, { offs
   const [unreadable, changed] = [[], []];
   for (const [id, now] of after) {
     if (now.status.includes(500)) unreadable.push(id);
+    // Its id is another one.
+    else if (now.status.every((status) => status === 404)) changed.push(`${id}: it is not found`);
     else if (now.status.some((status) => status !== 200)) found.push([NOT_500, `${id}: ${JSON.stringify(now)}`]);
     else if (now.holds !== before.chats.get(id).holds || now.messages !== before.chats.get(id).messages) {
       changed.push(`${id}: ${difference(before.chats.get(id), now)}`);
