@@ -293,7 +293,7 @@ impl ChatTask {
                 let is_submit = matches!(*input, Input::Submit(_));
                 let is_new = self.may_open(&subject) && is_submit;
                 if !is_new && self.state.subject.as_ref() != Some(&subject) {
-                    let _ = reply.send(Err(ChatError::NotFound));
+                    Command::Input { input, subject, channel, shown, until, reply }.refuse();
                     return Ok(());
                 }
                 if let Err(error) = self.look_back(&input).await {
@@ -364,7 +364,11 @@ impl ChatTask {
                     Some(owner) => *owner == subject,
                     None => may_be_new && self.may_open(&subject),
                 };
-                let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(ChatError::NotFound) });
+                if is_theirs {
+                    let _ = reply.send(Ok(self.feed.reader()));
+                } else {
+                    Command::Read { subject, may_be_new, reply }.refuse();
+                }
                 Ok(())
             }
             Command::Prompt { by, prompt, response } => {

@@ -63,6 +63,9 @@ pub(super) struct Taken {
 pub(super) enum ChatError {
     #[error("no such chat")]
     NotFound,
+    /// Another subject has used the id of the chat first.
+    #[error("the id of the chat belongs to another subject")]
+    IdTaken,
     /// The chat is not what the task knows of it, or its task has ended: send the command again.
     #[error("the chat changed: retry")]
     Lost,

@@ -349,7 +349,7 @@ impl Runtime {
         match self.response_reader(subject, chat).await {
             Ok(reader) => Ok(ResponseStream::resume(reader, view, resume)),
             // This must not reveal whether another subject has a chat with this id.
-            Err(RuntimeError::NotFound) => Ok(None),
+            Err(RuntimeError::NotFound | RuntimeError::IdTaken) => Ok(None),
             Err(error) => Err(error),
         }
     }
