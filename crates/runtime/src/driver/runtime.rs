@@ -36,7 +36,7 @@ use crate::{
     clock::{Clock, SharedClock, Timestamp},
     fact::{CallOrder, NextTurn},
     identity::Identity,
-    log::{Found, Log, NodeId, Stored},
+    log::{Found, NodeId, Store, Stored},
     metrics::Metrics,
     model::Model,
     subject::Subject,
@@ -54,7 +54,7 @@ pub struct Runtime {
 }
 
 pub(super) struct Inner {
-    pub(super) log: Arc<dyn Log>,
+    pub(super) log: Arc<dyn Store>,
     pub(super) tools: watch::Sender<ToolSet>,
     /// The tool that asks whether to go on when the token budget is used up, if there is one.
     pub(super) budget_tool: Option<Tool>,
@@ -410,12 +410,12 @@ impl Runtime {
         identity: &Identity,
         expires: Timestamp,
     ) -> Result<bool, RuntimeError> {
-        self.inner.log.keep_ticket(digest, identity, expires).await.map_err(RuntimeError::Log)
+        self.inner.log.cluster().keep_ticket(digest, identity, expires).await.map_err(RuntimeError::Log)
     }
 
     /// Redeems a ticket of any node.
     pub async fn redeem_ticket(&self, digest: &[u8]) -> Result<Option<Identity>, RuntimeError> {
-        self.inner.log.redeem_ticket(digest, self.inner.clock.now()).await.map_err(RuntimeError::Log)
+        self.inner.log.cluster().redeem_ticket(digest, self.inner.clock.now()).await.map_err(RuntimeError::Log)
     }
 
     /// The clock.
