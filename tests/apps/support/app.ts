@@ -73,7 +73,7 @@ export async function serve(app: App, ports: { app: number; holdpoint: number })
     await served.kill();
     throw error;
   }
-  return { address, stop: served.kill };
+  return { address, stop: () => served.kill() };
 }
 
 /**
