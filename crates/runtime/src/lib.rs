@@ -50,7 +50,7 @@
 //!
 //! A program that embeds the server calls `Server::shutdown`, which ends its connections too.
 //!
-//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
+//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Store`]; the contract
 //! suite of `holdpoint-testkit` tests an engine.
 //!
 //! # Features
