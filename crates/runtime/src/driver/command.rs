@@ -58,6 +58,14 @@ pub(super) struct Taken {
     pub(super) reader: FeedReader,
 }
 
+impl ChatError {
+    /// The answer to a subject to whom the chat does not belong. What would begin a chat learns that the id is taken; for
+    /// all else there is no such chat.
+    pub(super) fn not_theirs(begins: bool) -> Self {
+        if begins { Self::IdTaken } else { Self::NotFound }
+    }
+}
+
 /// Why a chat failed to carry out a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ChatError {

@@ -50,15 +50,14 @@ impl Command {
         }
     }
 
-    /// Answers a subject to whom the chat does not belong. What would begin a chat learns that the id is taken; for all else
-    /// there is no such chat.
+    /// Answers a subject to whom the chat does not belong.
     pub(super) fn refuse(self) {
         let begins = match &self {
             Command::Input { input, .. } => matches!(**input, Input::Submit(_)),
             Command::Read { may_be_new, .. } => *may_be_new,
             _ => false,
         };
-        self.fail(if begins { ChatError::IdTaken } else { ChatError::NotFound });
+        self.fail(ChatError::not_theirs(begins));
     }
 
     /// Answers that it could not be carried out.
