@@ -1,6 +1,6 @@
 //! The driver: the tasks that append facts and run the model and the tools.
 //!
-//! A chat has a task while something runs in it or somebody follows it (`chat.rs`), and none while it only waits. One
+//! A chat has a task while something runs in it or somebody follows it (`chat`), and none while it only waits. One
 //! task keeps the deadlines, and one recovers turns after a restart (`recovery.rs`). The [`Runtime`] owns every task,
 //! and they end with it.
 
@@ -20,11 +20,9 @@ mod counters;
 mod deadlines;
 mod deletion;
 mod dispatch;
-mod drive;
 mod error;
 mod feed;
 mod files;
-mod follow;
 mod footprint;
 mod gate;
 mod gone;
@@ -37,28 +35,26 @@ mod limits;
 mod lists;
 mod load;
 mod look_back;
-mod mailbox;
 mod memory;
 mod mend;
 mod observe;
 mod program;
 mod progress;
-mod react;
 mod ready;
-mod record;
 mod recovery;
 mod response;
 mod retention;
 mod running;
 mod runtime;
 mod seal;
+mod send;
 mod shown;
 mod stored_chat;
+mod tool_run;
 pub mod transfer;
 mod unreadable;
 mod verify;
 mod weight;
-mod work;
 
 pub use agent::Agent;
 pub use approvals::{ApprovalFilter, ApprovalRow, ApprovalState};
