@@ -281,6 +281,30 @@ async fn a_repeated_message_gets_its_own_turn() {
     }
 }
 
+/// Two nodes begin the same chat at the same time. Its title is the message that the log has first.
+#[tokio::test]
+async fn a_message_that_comes_second_gives_no_title() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, json!([[{"text": ["first answer"]}]])).await;
+    let gate = Gate::new();
+    cut.on_append(AppendFault::HoldBefore(gate.clone()));
+    let late = submit(&nodes.a, "late");
+    let early = async {
+        gate.arrived().await;
+        let early = read(submit(&nodes.b, "early").await).await;
+        gate.open();
+        early
+    };
+    let (late, early) = tokio::join!(late, early);
+    assert!(early.contains("first answer") && read(late).await.contains("first answer"));
+    for node in [&nodes.a, &nodes.b] {
+        let titles: Vec<_> =
+            node.chats(&me()).await.expect("can be listed").into_iter().map(|chat| chat.title).collect();
+        assert_eq!(titles, ["early"]);
+    }
+}
+
 /// On a live connection too, the turn that is superseded ends before the next one begins.
 #[tokio::test]
 async fn a_live_connection_sees_the_end_of_a_superseded_turn() {

@@ -13,7 +13,7 @@ use crate::{
 /// The number of batches per read.
 const PAGE: usize = 64;
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
-pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
 /// Facts that were appended elsewhere.
