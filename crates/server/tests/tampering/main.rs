@@ -759,8 +759,8 @@ async fn verify_finds_every_change_that_the_guide_names() {
     assert_eq!(rows.count(), ROWS.len() - 1 + UNTOUCHED, "a row of the guide that nothing tests");
 }
 
-/// Rows of the guide that have a test of their own.
-const UNTOUCHED: usize = 2;
+/// Rows of the guide that have a test of their own: an earlier copy, an invented chat, and a ticket.
+const UNTOUCHED: usize = 3;
 
 /// An earlier copy of the file in place of the newer one, and a chat that never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
