@@ -18,6 +18,7 @@ use crate::{
     wire::Channel,
 };
 
+/// The mailbox of a chat.
 pub(in crate::driver) struct Mailbox {
     inner: Arc<Inner>,
     chat: ChatId,

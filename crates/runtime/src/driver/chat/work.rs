@@ -75,6 +75,7 @@ pub(super) enum Progress {
     Model(Option<Vec<Result<Input, ModelError>>>),
 }
 
+/// The running work of a chat.
 pub(in crate::driver) struct Work {
     inner: Arc<Inner>,
     chat: ChatId,

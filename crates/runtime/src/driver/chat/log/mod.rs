@@ -16,6 +16,8 @@ mod look_back;
 mod read;
 mod room;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -45,6 +47,7 @@ use crate::{
     turn::Input,
 };
 
+/// A chat's log.
 pub(in crate::driver) struct ChatLog {
     inner: Arc<Inner>,
     id: ChatId,
