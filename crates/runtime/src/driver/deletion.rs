@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, Log, LogError, REVOCATION, Stored},
+    log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, LogError, REVOCATION, Store, Stored},
     subject::Subject,
     turn::Input,
 };
@@ -141,7 +141,7 @@ pub(super) fn hash_of(line: &AuditEntry, previous: BatchHash) -> BatchHash {
 }
 
 /// The hash of all lines of a chat. Revocations are left out: there may be more of them later.
-async fn lines_before(log: &dyn Log, chat: &ChatId) -> Result<LinesHash, LogError> {
+async fn lines_before(log: &dyn Store, chat: &ChatId) -> Result<LinesHash, LogError> {
     let mut hash = LinesHash::default();
     let mut query = AuditQuery { chat: Some(chat.clone()), ..AuditQuery::default() };
     loop {
