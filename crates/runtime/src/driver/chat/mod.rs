@@ -1,13 +1,14 @@
 //! The task of an awake chat, the single writer of its log on this node.
 //!
 //! It has four parts, each with its own fields and its own life: its log (`log`), its work (`work.rs`), its followers
-//! (`followers.rs`) and its mailbox (`mailbox.rs`). None knows another. What connects them is here:
+//! (`followers.rs`) and its mailbox (`mailbox.rs`). None has another: what it needs of one, it is given. What connects them is
+//! here:
 //!
 //! ```text
-//! mailbox ─► command ─► drive ─► log: decide, commit ─► followers: show ─► react ─► work: start, end
-//! work ────► progress ──┘ ▲                                                            │
-//!                         └── what came of it ◄────────────────────────────────────────┘
-//! other nodes ─► follow ─► log: read, absorb ─► followers: show ─► react
+//! mailbox ─► commands ─┐
+//! work ────► progress ─┼─► drive: decide, commit (log) ─┐
+//!            follow ───┘                                ├─► show (followers) ─► react (work)
+//! other nodes ─► follow: read, absorb (log) ────────────┘
 //! ```
 //!
 //! Invariants:
@@ -15,7 +16,7 @@
 //! - A fact that must be durable is on disk before it is shown, and shown before it is carried out (`ChatTask::commit`).
 //! - Only `drive` decides, and only `react` acts. Both are for own facts as for those of other nodes.
 //! - The task ends when nothing runs, nothing is in the mailbox and nobody follows; or when what it knows is not what the log
-//!   has, whatever the reason. Then nothing is repaired here: the next task reads the chat again.
+//!   has, whatever the reason. What it knows is never patched: the next task reads the chat again.
 
 mod commands;
 mod drive;

@@ -5,7 +5,7 @@
 //! written before a task ends by itself.
 //!
 //! Invariants:
-//! - `state` is the fold of what the followers are shown: of all facts on disk, and then of those that are pending. Between
+//! - `state` is the fold of what the followers have been shown: facts on disk, and those that are pending. Between
 //!   [`ChatLog::decide`] and [`ChatLog::commit`] it is ahead by the facts that were decided. If these are not written, it goes
 //!   back.
 //! - The position of the next append is `end`. If something else is there, the append is a conflict.
