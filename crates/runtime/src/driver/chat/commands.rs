@@ -62,7 +62,8 @@ impl ChatTask {
                     Some(owner) => *owner == subject,
                     None => may_be_new && self.log.may_be_begun_by(&subject),
                 };
-                let _ = reply.send(if is_theirs { Ok(self.followers.reader()) } else { Err(ChatError::NotFound) });
+                let refusal = ChatError::not_theirs(may_be_new);
+                let _ = reply.send(if is_theirs { Ok(self.followers.reader()) } else { Err(refusal) });
                 Ok(())
             }
             Command::Prompt { by, prompt, response } => {
@@ -113,7 +114,7 @@ impl ChatTask {
         let is_submit = matches!(input, Input::Submit(_));
         let is_new_chat = is_submit && self.log.may_be_begun_by(subject);
         if !is_new_chat && self.log.subject() != Some(subject) {
-            return Err(Failure::Refused(ChatError::NotFound));
+            return Err(Failure::Refused(ChatError::not_theirs(is_submit)));
         }
         self.log.look_back(input, self.followers.shown()).await.map_err(Failure::Refused)?;
         if let Some(error) = self.refuses_as_shown(input, shown).await? {
