@@ -727,6 +727,24 @@ async fn a_stop_is_not_confirmed_by_a_node_that_has_not_heard_of_the_turn() {
     drop(watched);
 }
 
+/// A message is sent again on a node that has not heard of the next turn. The request adds nothing, whatever others have added.
+#[tokio::test]
+async fn a_repeated_message_is_not_new_because_of_what_others_have_added() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), Duration::from_secs(60)));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf, json!([[{"text": ["first answer"]}]])).await;
+    let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]});
+    let request = || serde_json::from_value(json!({"id": "c", "messages": [message]})).expect("a body");
+    let b = nodes.b.live(me());
+    read(nodes.a.submit(&me(), request(), View::default()).await.expect("is taken").1).await;
+    let watched = b.follow_from_now(&chat(), View::default()).await.expect("it follows");
+    read(submit(&nodes.a, "something else").await).await;
+    let known = nodes.facts().await.len();
+    let again = within("it is answered", b.submit(&chat(), request(), View::default())).await.expect("is taken");
+    assert_eq!((again.is_new, nodes.facts().await.len()), (false, known));
+    drop(watched);
+}
+
 /// A node whose clock is off by hours neither expires what others have asked, nor asks what the others expire.
 #[tokio::test]
 async fn deadlines_follow_the_clock_that_the_nodes_share() {

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     ChatTask,
-    drive::{Failure, Sender},
+    drive::{Driven, Failure, Sender},
     log::OnConflict,
     work::Progress,
 };
@@ -120,18 +120,18 @@ impl ChatTask {
         if let Some(error) = self.refuses_as_shown(input, shown).await? {
             return Err(Failure::Refused(error));
         }
-        let before = self.log.state().len;
         self.mailbox.came_through(channel);
         let mut refuses = None;
         if is_submit {
             self.work.choose_agent(subject);
             refuses = self.refusal(subject).await.map_err(Failure::Refused)?;
         }
-        let reply = self.drive(vec![input.clone()], OnConflict::Decide, Sender::Client { refuses }).await?;
+        let sender = Sender::Client { refuses };
+        let Driven { reply, is_new } = self.drive(vec![input.clone()], OnConflict::Decide, sender).await?;
         if let Reply::Rejected(Rejection::Limit(_)) = reply {
             count(&self.inner.counters.refused_turns);
         }
-        Ok(Taken { reply, is_new: self.log.state().len > before, reader: self.followers.reader() })
+        Ok(Taken { reply, is_new, reader: self.followers.reader() })
     }
 
     /// Takes what has come of the work.

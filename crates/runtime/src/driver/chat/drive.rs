@@ -76,11 +76,19 @@ impl From<Failure> for ChatError {
     }
 }
 
+/// What has come of inputs.
+pub(super) struct Driven {
+    /// The reply to the last one.
+    pub(super) reply: Reply,
+    /// Whether they added any facts. What others have added meanwhile does not count.
+    pub(super) is_new: bool,
+}
+
 impl ChatTask {
     /// Drives one input of the server itself.
     pub(in crate::driver) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
-        Ok(self.drive(vec![input], on_conflict, Sender::Server).await?)
+        Ok(self.drive(vec![input], on_conflict, Sender::Server).await?.reply)
     }
 
     /// Runs inputs through the turn machine and records what it decides, again until no other writer has come first.
@@ -89,7 +97,7 @@ impl ChatTask {
         mut inputs: Vec<Input>,
         on_conflict: OnConflict,
         sender: Sender,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<Driven, Failure> {
         // A client can send it again later.
         let may_refuse = inputs.iter().any(|input| matches!(input, Input::Submit(_) | Input::Result { .. }));
         let writing = Writing { on_conflict, may_refuse };
@@ -99,8 +107,8 @@ impl ChatTask {
             let gates = self.work.close_gates(&inputs).await;
             let before = self.log.before_grants(&grants);
             let again = (before.is_some() || on_conflict == OnConflict::Decide).then(|| inputs.clone());
-            let known = self.log.state().len;
             let (facts, reply) = self.decide(inputs, &grants, &gates, sender);
+            let is_new = !facts.is_empty();
             let used: Vec<GrantId> = grants::used(&facts).collect();
             let recorded = self.record(facts, writing).await;
             drop(gates);
@@ -116,14 +124,12 @@ impl ChatTask {
                 (Err(ChatError::NoRoom), _) => break Err(Failure::Refused(ChatError::NoRoom)),
                 (Err(error), _) => break Err(Failure::Lost(error)),
                 // Without an append, there is no conflict that would tell what other nodes have added.
-                (Ok(()), _) if sender != Sender::Server && self.log.state().len == known => {
-                    match self.is_current().await {
-                        Ok(true) => break Ok(reply),
-                        Ok(false) => refused.clear(),
-                        Err(error) => break Err(Failure::Refused(error)),
-                    }
-                }
-                (Ok(()), _) => break Ok(reply),
+                (Ok(()), _) if sender != Sender::Server && !is_new => match self.is_current().await {
+                    Ok(true) => break Ok(Driven { reply, is_new }),
+                    Ok(false) => refused.clear(),
+                    Err(error) => break Err(Failure::Refused(error)),
+                },
+                (Ok(()), _) => break Ok(Driven { reply, is_new }),
             }
             // What can lose to another writer was kept.
             let Some(kept) = again else { break Err(Failure::Lost(ChatError::Lost)) };
