@@ -5,7 +5,7 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 
-use super::{Live, LiveStream, LiveTaken, RuntimeError, chat::Taken};
+use super::{Live, LiveStream, LiveTaken, RuntimeError, command::Taken};
 use crate::{
     fact::CallOrder,
     turn::{Answered, FrontendResult, Input, Rejection, Reply},

@@ -17,7 +17,7 @@ use super::{
     agent::AgentChoice,
     awake::AwakeChats,
     changes::{ChangeChannels, Changes},
-    chat::{Command, Taken},
+    command::{Command, Taken},
     counters::Counters,
     feed::FeedReader,
     footprint::Footprints,
