@@ -5,11 +5,8 @@ use holdpoint_protocol::{
     ids::ToolCallId,
 };
 
-use super::{Out, Projection, written::settled_call};
-use crate::{
-    fact::Fact,
-    turn::{ClientHas, ResponsePlan},
-};
+use super::{ClientHas, Out, Projection, ResponsePlan, written::settled_call};
+use crate::fact::Fact;
 
 impl ResponsePlan {
     /// How much the client has of a call.

@@ -2,12 +2,8 @@
 
 use holdpoint_protocol::chunk::{Chunks, FinishReason, FinishStep, StartStep, ToolOutputDenied};
 
-use super::{Out, Profile, chunks};
-use crate::{
-    fact::Outcome,
-    model::Usage,
-    turn::{Earlier, ResponsePlan},
-};
+use super::{Earlier, Out, Profile, ResponsePlan, chunks};
+use crate::{fact::Outcome, model::Usage};
 
 /// The approval requests that the client has answered without effect, once more.
 pub fn asked_again(plan: &ResponsePlan) -> impl Iterator<Item = Out> {

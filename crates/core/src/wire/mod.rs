@@ -1,7 +1,8 @@
 //! Projections: pure functions from facts to chunks, messages and lists, the same for every reader.
 //!
 //! `calls.rs` folds a turn's facts into the state of its calls. Each projection decides what of it is shown, and when.
-//! [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks, and [`Response`] cuts one response out of them.
+//! [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks, and [`Response`] cuts one response out of them, by its
+//! [plan](ResponsePlan): what the client has seen is not sent again.
 //! [`history`] builds the messages for a client, [`conversation`] those for the model.
 
 mod adk_live;
@@ -15,6 +16,7 @@ mod conversation;
 mod earlier;
 mod history;
 mod holds;
+mod plan;
 mod response;
 mod step_shown;
 #[cfg(test)]
@@ -38,6 +40,7 @@ use holdpoint_protocol::{
 };
 pub use holds::{Asked, asked};
 pub use holds::{Listed, holds};
+pub use plan::{ClientHas, Earlier, PlannedTurn, ResponsePlan};
 pub use response::{Response, Resume};
 pub use step_shown::StepShown;
 pub use written::{is_call_start, is_end, is_start, is_step};

@@ -11,13 +11,12 @@ use holdpoint_protocol::{
 };
 
 use super::{
-    AiSdk, Out, Past, Projection, StepShown, View, chunks,
+    AiSdk, ClientHas, Out, Past, PlannedTurn, Projection, ResponsePlan, StepShown, View, chunks,
     written::{is_step, settled_call},
 };
 use crate::{
     chat::Chat,
     fact::{Fact, Outcome},
-    turn::{ClientHas, PlannedTurn, ResponsePlan},
 };
 
 /// What a resumed response shows.

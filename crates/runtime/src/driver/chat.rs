@@ -42,7 +42,7 @@ use crate::{
     subject::Subject,
     tool::{PromptResponse, ToolSet},
     turn::{Input, Rejection, Reply},
-    wire::Channel,
+    wire::{Channel, ResponsePlan},
 };
 
 /// How long a command may wait for another node.
@@ -351,8 +351,12 @@ impl ChatTask {
                 }
                 let is_new = self.state.len > before;
                 let result = taken.as_ref().map(|_| ()).map_err(Clone::clone);
+                let taken = taken.map(|reply| {
+                    let plan = ResponsePlan::of(&self.state, &input, &reply);
+                    Taken { reply, plan, is_new, reader: self.feed.reader() }
+                });
                 // The sender may be gone. The facts stay.
-                let _ = reply.send(taken.map(|reply| Taken { reply, is_new, reader: self.feed.reader() }));
+                let _ = reply.send(taken);
                 result
             }
             Command::Read { subject, may_be_new, reply } => {

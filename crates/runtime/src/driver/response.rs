@@ -13,10 +13,9 @@ use super::feed::FeedReader;
 use crate::{
     fact::Fact,
     subject::Subject,
-    turn::{PlannedTurn, ResponsePlan},
     wire::{
-        AdkLive, Out, Projection, Response, Resume, StepShown, View, asked_again, is_call_start, is_end, is_start,
-        is_step,
+        AdkLive, Out, PlannedTurn, Projection, Response, ResponsePlan, Resume, StepShown, View, asked_again,
+        is_call_start, is_end, is_start, is_step,
     },
 };
 

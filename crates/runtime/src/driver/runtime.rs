@@ -131,7 +131,7 @@ impl Runtime {
         let subject = &by.subject().clone();
         let chat = self.chat_of(subject, &request).await?;
         let taken = self.input_request(by, &chat, request, CallOrder::Together, view, view.channel).await?;
-        let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
+        let Some(plan) = taken.plan else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
             let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
             return Ok((chat, ResponseStream::whole(chunks)));
@@ -154,8 +154,7 @@ impl Runtime {
         let by = by.into();
         let subject = &by.subject().clone();
         let taken = self.input_request(by, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
-        let Taken { reply, is_new, .. } = taken;
-        let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
+        let Taken { plan: Some(plan), is_new, .. } = taken else { return Err(Rejection::NothingToDo.into()) };
         let model = self.inner.model_of(chat, subject);
         let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.version()));
         Ok(LiveTaken { plan, is_new, earlier })

@@ -26,8 +26,9 @@ use holdpoint_runtime::{
     grants::{Coverage, GrantTerms, JsonDigest},
     model::ModelMessage,
     tool::BUDGET_TOOL,
-    turn::PlannedTurn,
-    wire::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
+    wire::{
+        AdkLive, AdkSse, AiSdk, Out, PlannedTurn, Projection, Response, Resume, View, conversation, earlier, history,
+    },
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::Value;

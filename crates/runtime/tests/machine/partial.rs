@@ -9,8 +9,8 @@ use holdpoint_runtime::{
     Identity,
     chat::Chat,
     fact::{CallOrder, Fact, NextTurn},
-    turn::{EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
-    wire::{Conversation, Passage, Response, Resume, View, conversation},
+    turn::{EarlierId, FrontendResult, Input, NeedsEarlier, Reply, Submit, needs_earlier, step},
+    wire::{Conversation, Passage, Response, ResponsePlan, Resume, View, conversation},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -136,6 +136,9 @@ pub(crate) fn check(world: &World) -> Result<usize, TestCaseError> {
             let mut whole = all.clone();
             let of_partial = world.with_env(|env| step(&mut partial, input.clone(), env));
             let of_whole = world.with_env(|env| step(&mut whole, input.clone(), env));
+            let plan_of = |chat: &Chat, reply: &Reply| ResponsePlan::of(chat, &input, reply);
+            let plans = (plan_of(&partial, &of_partial.1), plan_of(&whole, &of_whole.1));
+            prop_assert_eq!(plans.0, plans.1, "the response to {:?} of {:#?}", input, world.facts);
             prop_assert_eq!(of_partial, of_whole, "{:?} of {:#?}", input, world.facts);
             decided += 1;
         }
