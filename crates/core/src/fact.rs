@@ -395,6 +395,14 @@ impl Outcome {
         }
     }
 
+    /// The outcome for clients without denials: a denial is an error with the person's reason.
+    pub fn without_denial(self) -> Self {
+        match self {
+            Outcome::Denied { reason } => Outcome::Error(Self::denial_text(reason.as_deref())),
+            other => other,
+        }
+    }
+
     /// A denial in words, for the model and for clients without denials.
     pub fn denial_text(reason: Option<&str>) -> String {
         match reason {

@@ -6,14 +6,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use holdpoint_protocol::{
     PROMPT_TOOL,
-    chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Pieces, Run, StartStep, ToolOutputDenied},
+    chunk::FinishReason,
     ids::{ApprovalId, ToolCallId},
 };
 
 use super::{
-    Out, Projection, View,
+    Event, Projection, View,
+    blocks::{Blocks, Meter},
     calls::{Past, TurnCalls, Waits},
-    chunks::{self, Blocks, Meter},
 };
 use crate::{
     call::Call,
@@ -57,7 +57,7 @@ struct OnWire {
     is_stale: bool,
     request: RequestState,
     /// A denial, held back while a call of its step waits for the client.
-    denial: Vec<Chunk>,
+    denial: Vec<Event>,
 }
 
 /// How much of a call's input the client has seen.
@@ -87,17 +87,12 @@ impl AiSdk {
     pub fn new(view: View) -> Self {
         Self { view, turn: None, past: Arc::default() }
     }
-
-    /// A projection that replays a message. `facts` are those known already.
-    pub fn replay<'a>(view: View, facts: impl Iterator<Item = &'a Fact>) -> Self {
-        Self { view, turn: None, past: Arc::new(Past::of(facts)) }
-    }
 }
 
 impl Projection for AiSdk {
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
-            out.push(Out::one(chunks::start(&calls.message)));
+            out.push(Event::start(&calls.message));
             self.turn = Some(Turn::new(calls, Arc::clone(&self.past)));
             return;
         }
@@ -111,19 +106,18 @@ impl Projection for AiSdk {
         turn.apply(fact, out);
     }
 
-    fn start(&self) -> Option<Chunk> {
-        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
+    fn start(&self) -> Option<Event> {
+        self.turn.as_ref().map(|turn| Event::start(&turn.calls.message))
     }
 
     fn is_closed(&self) -> bool {
         self.turn.as_ref().is_none_or(|turn| !turn.is_open)
     }
 
-    fn nothing(&mut self, out: &mut Vec<Out>) {
+    fn nothing(&mut self, out: &mut Vec<Event>) {
         if let Some(turn) = &mut self.turn {
-            let steps: [Chunk; 2] = [StartStep {}.into(), FinishStep {}.into()];
-            out.extend(steps.map(Out::one));
-            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
+            out.extend([Event::StepStart, Event::StepEnd]);
+            out.extend([turn.meter.finish(FinishReason::Stop, &turn.calls), Event::End]);
         }
     }
 
@@ -150,23 +144,23 @@ impl Turn {
         }
     }
 
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         match fact {
             Fact::StepStarted => {
                 self.open(out);
                 self.end_step(out);
                 self.is_in_step = true;
-                out.push(Out::one(StartStep {}.into()));
+                out.push(Event::StepStart);
             }
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
-                out.push(Out::one(chunks::block_start(*kind, id)));
+                out.push(Event::block_start(*kind, id));
             }
             Fact::BlockDelta { id, delta } => {
-                out.push(Out::Chunks(chunks::block_deltas(self.blocks.kind(id), id, delta)));
+                out.push(Event::block_delta(self.blocks.kind(id), id, delta));
             }
             Fact::BlockEnded { id } => {
-                out.extend(self.blocks.end(id).map(|kind| Out::one(chunks::block_end(kind, id))));
+                out.extend(self.blocks.end(id).map(|kind| Event::block_end(kind, id)));
             }
             Fact::InputStarted { call, .. } => {
                 self.wire.insert(call.clone(), OnWire::default());
@@ -180,7 +174,7 @@ impl Turn {
                 if let Some(wire) = self.wire.get_mut(call) {
                     wire.has_deltas = true;
                 }
-                out.push(deltas(call, delta.clone()));
+                out.push(Event::InputDelta { call: call.clone(), delta: delta.clone() });
             }
             Fact::Called { call, .. } => {
                 if let (Some(wire), Some(made)) = (self.wire.get_mut(call), self.calls.get(call)) {
@@ -195,7 +189,7 @@ impl Turn {
                 if let Some(wire) = self.wire.get_mut(call) {
                     wire.shown = Shown::Input;
                 }
-                out.push(Out::one(chunks::input_error(call, name, input, error)));
+                out.push(Event::input_error(call, name, input, error));
             }
             Fact::Asked { call, approval, .. } => {
                 self.show(call, out);
@@ -227,7 +221,7 @@ impl Turn {
             Fact::Progressed { call, output }
                 if self.is_open && !self.past.is_settled(call) && self.has_input(call) =>
             {
-                out.push(Out::one(chunks::progress(call, output)));
+                out.push(Event::progress(call, output));
             }
             Fact::Settled { call, .. } => {
                 self.open(out);
@@ -236,7 +230,7 @@ impl Turn {
                 self.end_if_waiting(out);
             }
             Fact::ModelDelayed { message, seconds } if self.is_open => {
-                out.push(Out::one(chunks::delayed(message, *seconds)));
+                out.push(Event::Delayed { message: message.clone(), seconds: *seconds });
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
@@ -245,25 +239,25 @@ impl Turn {
 
     /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
     /// ended the turn.
-    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+    fn close_unwritten(&mut self, out: &mut Vec<Event>) {
         self.abandon(out);
     }
 
     /// Closes what was shown of a step whose node is gone.
-    fn abandon(&mut self, out: &mut Vec<Out>) {
+    fn abandon(&mut self, out: &mut Vec<Event>) {
         if let Some((kind, id)) = self.blocks.abandon() {
-            out.push(Out::one(chunks::block_end(kind, &id)));
+            out.push(Event::block_end(kind, &id));
         }
         for id in self.calls.abandoned_in_step() {
             let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
             if self.wire.remove(&id).is_some_and(|wire| wire.shown != Shown::Nothing) {
-                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+                out.push(Event::abandoned(&id, call));
             }
         }
     }
 
     /// Opens a segment, with the first fact after the last segment was closed.
-    fn open(&mut self, out: &mut Vec<Out>) {
+    fn open(&mut self, out: &mut Vec<Event>) {
         if self.is_open {
             return;
         }
@@ -274,32 +268,32 @@ impl Turn {
                 *in_this_segment = false;
             }
         }
-        out.push(Out::one(chunks::start(&self.calls.message)));
+        out.push(Event::start(&self.calls.message));
     }
 
-    fn end_step(&mut self, out: &mut Vec<Out>) {
+    fn end_step(&mut self, out: &mut Vec<Event>) {
         if std::mem::take(&mut self.is_in_step) {
-            out.push(Out::one(FinishStep {}.into()));
+            out.push(Event::StepEnd);
         }
     }
 
     /// Opens a step for a new call in a continuation (the next call of a `/live` turn). A prompt gets none: it belongs
     /// to the step of the call that asks, in which others may still wait for a person.
-    fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         if self.wire.get(id).is_none_or(|wire| wire.shown != Shown::Nothing) {
             return;
         }
         self.open(out);
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         if call.name != PROMPT_TOOL && !std::mem::replace(&mut self.is_in_step, true) {
-            out.push(Out::one(StartStep {}.into()));
+            out.push(Event::StepStart);
         }
         wire.shown = Shown::Start;
-        out.push(Out::one(chunks::input_start(id, &call.name)));
+        out.push(Event::call(id, &call.name));
     }
 
     /// Shows a call's input, once. In a turn of `/live` this can be in a later segment.
-    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         if self.wire.get(id).is_none_or(|wire| wire.shown == Shown::Input) {
             return;
         }
@@ -309,8 +303,8 @@ impl Turn {
         let input = self.past.edited(id).unwrap_or(&call.input);
         let is_past = self.past.is_settled(id) || call.runs_when_shown() && call.settled.is_some();
         match is_past || wire.is_gated {
-            false => out.push(Out::one(chunks::input_available(id, &call.name, input))),
-            true if !wire.has_deltas => out.push(deltas(id, (&*input.to_string()).into())),
+            false => out.push(Event::input(id, &call.name, input)),
+            true if !wire.has_deltas => out.push(Event::input_as_text(id, input)),
             true => {}
         }
     }
@@ -331,49 +325,49 @@ impl Turn {
     }
 
     /// Makes a frontend call available after its approval. The client runs it as soon as it sees that.
-    fn release(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn release(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         if std::mem::take(&mut wire.is_gated) {
             wire.is_released = true;
             wire.is_stale = false;
             if !self.past.is_settled(id) {
-                out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
+                out.push(Event::input(id, &call.name, &call.input));
             }
         }
     }
 
-    fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn started(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get(id)) else { return };
         if call.waits(self.calls.reader()) != Waits::Browser {
             return;
         }
         // The client has answered the approval request, and runs the call when it is announced again.
         if wire.request == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
-            out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
+            out.push(Event::input(id, &call.name, &call.input));
         }
         self.end_if_waiting(out);
     }
 
-    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         let Some(settled) = &call.settled else { return };
         if std::mem::take(&mut wire.is_stale) {
-            out.push(Out::one(match wire.segment == self.segment {
-                true => chunks::edited_input(id, &call.input),
-                false => chunks::input_available(id, &call.name, &call.input),
-            }));
+            out.push(match wire.segment == self.segment {
+                true => Event::edited_input(id, &call.input),
+                false => Event::input(id, &call.name, &call.input),
+            });
         }
         let request = std::mem::take(&mut wire.request);
         match (&settled.outcome, request) {
             // A client can't represent a denial of a call without an approval request, so it gets an error.
             (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
-                out.push(Out::one(chunks::outcome(id, &settled.told())));
+                out.push(Event::outcome(id, settled.told().without_denial()));
             }
             (Outcome::Denied { .. }, request) => {
                 if let RequestState::Waiting(approval) | RequestState::Answered(approval) = request {
-                    wire.denial.push(chunks::approval_request(id, &approval));
+                    wire.denial.push(Event::request(id, &approval));
                 }
-                wire.denial.push(ToolOutputDenied { tool_call_id: id.clone() }.into());
+                wire.denial.push(Event::outcome(id, settled.outcome.clone()));
             }
         }
         self.release_denials(false, out);
@@ -381,12 +375,12 @@ impl Turn {
 
     /// Clients up to 6.0.269 and 7.0.82 can't handle a denial beside an open approval request in the same step (rule
     /// A5), and neither `sendAutomaticallyWhen` predicate of the SDK sends a browser's result beside a denial.
-    fn release_denials(&mut self, all: bool, out: &mut Vec<Out>) {
+    fn release_denials(&mut self, all: bool, out: &mut Vec<Event>) {
         if !all && self.waits().any(Waits::is_for_client) {
             return;
         }
         for id in self.calls.begun_in_step() {
-            out.extend(self.wire.get_mut(id).into_iter().flat_map(|wire| wire.denial.drain(..)).map(Out::one));
+            out.extend(self.wire.get_mut(id).into_iter().flat_map(|wire| wire.denial.drain(..)));
         }
     }
 
@@ -395,7 +389,7 @@ impl Turn {
     }
 
     /// The segment ends when every call of the step is settled or waits for the client, and one waits.
-    fn end_if_waiting(&mut self, out: &mut Vec<Out>) {
+    fn end_if_waiting(&mut self, out: &mut Vec<Event>) {
         let can_end = self.waits().any(Waits::is_for_client) && self.waits().all(|waits| waits != Waits::Here);
         if !self.is_open || !can_end {
             return;
@@ -405,23 +399,23 @@ impl Turn {
             if let Some(wire) = self.wire.get_mut(id)
                 && let RequestState::Waiting(approval) = &wire.request
             {
-                out.push(Out::one(chunks::approval_request(id, approval)));
+                out.push(Event::request(id, approval));
                 wire.request = RequestState::Shown { in_this_segment: true };
             }
         }
         self.close(FinishReason::ToolCalls, out);
     }
 
-    fn close(&mut self, reason: FinishReason, out: &mut Vec<Out>) {
+    fn close(&mut self, reason: FinishReason, out: &mut Vec<Event>) {
         self.end_step(out);
         self.is_open = false;
-        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
+        out.extend([self.meter.finish(reason, &self.calls), Event::End]);
     }
 
-    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
+    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Event>) {
         self.open(out);
         self.release_denials(true, out);
-        let (last, reason) = chunks::ending(end);
+        let (last, reason) = Event::of_end(end);
         let is_ended_with_calls = match end {
             TurnEnd::Stopped { .. } | TurnEnd::Superseded => true,
             // The token limit has cut off a call.
@@ -432,13 +426,9 @@ impl Turn {
             // Open a new step: the last one may have only settled calls, and then the client would send again.
             self.end_step(out);
             self.is_in_step = true;
-            out.push(Out::one(StartStep {}.into()));
+            out.push(Event::StepStart);
         }
-        out.extend(last.map(Out::one));
+        out.extend(last);
         self.close(reason, out);
     }
-}
-
-fn deltas(call: &ToolCallId, pieces: Pieces) -> Out {
-    Out::Chunks(Chunks::Run(Run { of: DeltaOf::ToolInput(call.clone()), pieces }))
 }

@@ -1,12 +1,9 @@
 //! What a client already has of a call, and is not sent again.
 
-use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, DeltaOf, Run},
-    ids::ToolCallId,
-};
+use holdpoint_protocol::ids::ToolCallId;
 
-use super::{ClientHas, Out, Projection, ResponsePlan, written::settled_call};
-use crate::fact::Fact;
+use super::{ClientHas, Event, Projection, ResponsePlan};
+use crate::fact::{Fact, Outcome};
 
 impl ResponsePlan {
     /// How much the client has of a call.
@@ -14,9 +11,15 @@ impl ResponsePlan {
         self.has.iter().find(|(has, _)| has == id).map(|(_, level)| *level)
     }
 
+    /// The outcome that the client gets in place of a denial, if it has approved the call.
+    pub(super) fn overrules(&self, id: &ToolCallId) -> Option<Outcome> {
+        let (_, text) = self.overruled.iter().find(|(overruled, _)| overruled == id)?;
+        Some(Outcome::Error(text.clone()))
+    }
+
     /// Whether the client already has this announcement or outcome.
-    pub(super) fn has_chunks(&self, chunks: &Chunks) -> bool {
-        part_of_call(chunks).is_some_and(|(id, part)| self.level(id).is_some_and(|level| level >= part))
+    pub(super) fn has_event(&self, event: &Event) -> bool {
+        part_of_call(event).is_some_and(|(id, part)| self.level(id).is_some_and(|level| level >= part))
     }
 
     /// Drops the client's own results that responses have confirmed, as far as its message shows it: a client that has a call
@@ -33,9 +36,8 @@ impl ResponsePlan {
         for fact in facts {
             projection.apply(fact, &mut written);
             for written in written.drain(..) {
-                let Out::Chunks(Chunks::One(chunk)) = written else { continue };
-                before.extend(settled_call(&chunk).cloned());
-                if matches!(&chunk, Chunk::ToolInputStart(c) if self.level(&c.tool_call_id).is_some()) {
+                before.extend(written.settled().cloned());
+                if matches!(&written, Event::Call { call, .. } if self.level(call).is_some()) {
                     self.own_results.retain(|id| !before.contains(id));
                     before.clear();
                 }
@@ -43,33 +45,34 @@ impl ResponsePlan {
         }
     }
 
-    /// Like `has_chunks`, for a live connection: an answered call is not announced again, and a result that the client
+    /// Like `has_event`, for a live connection: an answered call is not announced again, and a result that the client
     /// has sent is confirmed.
-    pub fn client_has(&self, written: &Out) -> bool {
-        let Out::Chunks(chunks) = written else { return false };
-        part_of_call(chunks).is_some_and(|(id, part)| match part {
-            ClientHas::Outcome => self.has_chunks(chunks) && !self.own_results.contains(id),
-            _ => self.has_chunks(chunks) || self.unsettled.contains(id),
+    pub fn client_has(&self, event: &Event) -> bool {
+        part_of_call(event).is_some_and(|(id, part)| match part {
+            ClientHas::Outcome => self.has_event(event) && !self.own_results.contains(id),
+            _ => self.has_event(event) || self.unsettled.contains(id),
         })
     }
 }
 
-/// The call that a chunk is about, and how much a client has of it at least, once it has this chunk.
-fn part_of_call(chunks: &Chunks) -> Option<(&ToolCallId, ClientHas)> {
-    let chunk = match chunks {
-        Chunks::Run(Run { of: DeltaOf::ToolInput(id), .. }) => return Some((id, ClientHas::Start)),
-        Chunks::Run(_) => return None,
-        Chunks::One(chunk) => chunk,
-    };
-    match chunk {
-        Chunk::ToolInputStart(c) => Some((&c.tool_call_id, ClientHas::Start)),
-        Chunk::ToolInputDelta(c) => Some((&c.tool_call_id, ClientHas::Start)),
-        Chunk::ToolInputAvailable(c) => Some((&c.tool_call_id, ClientHas::Input)),
-        Chunk::ToolInputError(c) => Some((&c.tool_call_id, ClientHas::Input)),
-        Chunk::ToolApprovalRequest(c) => Some((&c.tool_call_id, ClientHas::Request)),
-        Chunk::ToolOutputAvailable(c) => Some((&c.tool_call_id, ClientHas::Outcome)),
-        Chunk::ToolOutputError(c) => Some((&c.tool_call_id, ClientHas::Outcome)),
-        Chunk::ToolOutputDenied(c) => Some((&c.tool_call_id, ClientHas::Outcome)),
-        _ => None,
+/// The call that an event is about, and how much a client has of it at least, once it has this.
+fn part_of_call(event: &Event) -> Option<(&ToolCallId, ClientHas)> {
+    match event {
+        Event::Call { call, .. } | Event::InputDelta { call, .. } => Some((call, ClientHas::Start)),
+        Event::Input { call, .. } | Event::InputError { call, .. } => Some((call, ClientHas::Input)),
+        Event::Request { call, .. } => Some((call, ClientHas::Request)),
+        Event::Progress { call, .. } | Event::Outcome { call, .. } => Some((call, ClientHas::Outcome)),
+        Event::Start { .. }
+        | Event::StepStart
+        | Event::StepEnd
+        | Event::BlockStart { .. }
+        | Event::BlockDelta { .. }
+        | Event::BlockEnd { .. }
+        | Event::EditedInput { .. }
+        | Event::Delayed { .. }
+        | Event::Failed { .. }
+        | Event::Aborted { .. }
+        | Event::Finish { .. }
+        | Event::End => None,
     }
 }

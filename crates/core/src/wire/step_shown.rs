@@ -1,7 +1,6 @@
 //! What a client has of the step that is being written.
 
-use holdpoint_protocol::chunk::{Chunk, Chunks};
-
+use super::Event;
 use crate::fact::Fact;
 
 /// Whether a client has something of the step that is being written. If that step is abandoned, it can't be taken back: the
@@ -14,7 +13,7 @@ pub struct StepShown {
 
 impl StepShown {
     /// Takes a fact, and what the client gets because of it. Returns whether the client has something of an abandoned step.
-    pub fn is_taken_back<'a>(&mut self, fact: &Fact, written: impl IntoIterator<Item = &'a Chunks>) -> bool {
+    pub fn is_taken_back<'a>(&mut self, fact: &Fact, written: impl IntoIterator<Item = &'a Event>) -> bool {
         match fact {
             Fact::StepStarted => *self = Self { is_in_step: true, is_shown: false },
             // What is shown from here on belongs to no step that could be abandoned.
@@ -28,19 +27,14 @@ impl StepShown {
 }
 
 /// Whether a client keeps it as a part of the message.
-fn is_content(chunks: &Chunks) -> bool {
-    match chunks {
-        Chunks::Run(_) => true,
-        Chunks::One(chunk) => matches!(
-            chunk,
-            Chunk::TextStart(_)
-                | Chunk::TextDelta(_)
-                | Chunk::ReasoningStart(_)
-                | Chunk::ReasoningDelta(_)
-                | Chunk::ToolInputStart(_)
-                | Chunk::ToolInputDelta(_)
-                | Chunk::ToolInputAvailable(_)
-                | Chunk::ToolInputError(_)
-        ),
-    }
+fn is_content(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::BlockStart { .. }
+            | Event::BlockDelta { .. }
+            | Event::Call { .. }
+            | Event::InputDelta { .. }
+            | Event::Input { .. }
+            | Event::InputError { .. }
+    )
 }

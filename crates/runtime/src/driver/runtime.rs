@@ -42,7 +42,7 @@ use crate::{
     subject::Subject,
     tool::{Tool, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
-    wire::{AdkSse, AiSdk, Channel, Listed, Profile, Projection, Resume, View, earlier},
+    wire::{Channel, Listed, Resume, View, earlier},
 };
 
 /// Agents whose turns stop at holds.
@@ -133,14 +133,10 @@ impl Runtime {
         let taken = self.input_request(by, &chat, request, CallOrder::Together, view, view.channel).await?;
         let Some(plan) = taken.plan else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
-            let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
-            return Ok((chat, ResponseStream::whole(chunks)));
+            let events = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
+            return Ok((chat, ResponseStream::whole(events)));
         }
-        let projection: Box<dyn Projection> = match view.profile {
-            Profile::Adk => Box::new(AdkSse::new(view)),
-            Profile::AiSdk => Box::new(AiSdk::new(view)),
-        };
-        Ok((chat, ResponseStream::new(taken.reader.of_response(subject), projection, plan)))
+        Ok((chat, ResponseStream::new(taken.reader.of_response(subject), view.projection(), plan)))
     }
 
     /// Like `submit`, for a connection that already follows the chat.
@@ -170,9 +166,7 @@ impl Runtime {
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
         let subject = &by.subject().clone();
-        let holds_text = view.profile == Profile::Adk
-            && !view.is_progressive
-            && self.inner.tools_of(chat, subject).catalog().may_need_approval();
+        let holds_text = view.holds_text() && self.inner.tools_of(chat, subject).catalog().may_need_approval();
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, by, next };
@@ -336,8 +330,7 @@ impl Runtime {
         self.inner.send(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
     }
 
-    /// Resumes the message that is being written, in the ai-sdk profile: the whole message from its `start`, then what
-    /// follows. With [`Resume::Segment`], only the open segment. `None` if nothing is being written.
+    /// Resumes the message that is being written: the whole message from its `start`, then what follows. With [`Resume::Segment`], only the open segment. `None` if nothing is being written.
     pub async fn resume(
         &self,
         subject: &Subject,

@@ -10,12 +10,15 @@ use holdpoint_runtime::{
     chat::Chat,
     fact::{CallOrder, Fact, NextTurn},
     turn::{EarlierId, FrontendResult, Input, NeedsEarlier, Reply, Submit, needs_earlier, step},
-    wire::{Conversation, Passage, Response, ResponsePlan, Resume, View, conversation},
+    wire::{Conversation, Passage, Response, ResponsePlan, Resume, conversation},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
 
-use crate::world::{World, shown};
+use crate::{
+    ai_sdk,
+    world::{World, shown},
+};
 
 /// Where turns begin: behind the end of the one before.
 fn boundaries(facts: &[Arc<Fact>]) -> Vec<usize> {
@@ -145,8 +148,8 @@ pub(crate) fn check(world: &World) -> Result<usize, TestCaseError> {
     }
     for resume in [Resume::Message, Resume::Segment] {
         let (mut of_partial, mut of_whole) = (Vec::new(), Vec::new());
-        let partial = Response::resume_from(&origin, &facts[at..], View::default(), resume);
-        let whole = Response::resume(&facts, View::default(), resume);
+        let partial = Response::resume_from(&origin, &facts[at..], ai_sdk(), resume);
+        let whole = Response::resume(&facts, ai_sdk(), resume);
         prop_assert_eq!(partial.is_some(), whole.is_some());
         if let (Some(mut partial), Some(mut whole)) = (partial, whole) {
             partial.begin_at(at as u64);

@@ -12,7 +12,7 @@ fn response(plan: ResponsePlan, known: usize) -> Response {
 fn written(response: &mut Response, facts: &[crate::fact::Fact]) -> (String, bool) {
     let mut out = Vec::new();
     let is_over = response.take(facts, &mut out).is_break();
-    (out.iter().map(short_chunks).collect::<Vec<_>>().join(" "), is_over)
+    (short(&out), is_over)
 }
 
 const ONE: &str = "start start-step text-start … text-end finish-step finish";
