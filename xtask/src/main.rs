@@ -54,7 +54,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "tidy",
         arguments: "",
-        what: "check the tree: layers, file lengths, names, links, captures",
+        what: "check the tree: layers, lengths, names, links, captures, decision records, commit titles",
         run: tidy::run,
     },
     Task {

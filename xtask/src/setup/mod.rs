@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: installs the missing test dependencies besides Rust.
+//! `cargo xtask setup`: installs what the tests need and this machine lacks. Rust itself is only looked at.
 
 mod debian;
 mod needs;

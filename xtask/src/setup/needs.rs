@@ -52,8 +52,24 @@ const NODE: u32 = 20;
 const POSTGRES: u32 = 15;
 const NPM: &str = ".";
 
+/// The oldest compiler, by `rust-version` in `Cargo.toml`. It is also the one that decides what clippy and rustfmt find.
+const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+
 /// Requirements of `cargo xtask test`.
 pub(super) const TESTS: &[Need] = &[
+    Need {
+        name: "Rust",
+        why: "everything",
+        takes: "",
+        probe: |_| rust(answers(&["rustc", "--version"])),
+        install: Install::Ask(concat!(
+            "Run `rustup toolchain install ",
+            env!("CARGO_PKG_RUST_VERSION"),
+            " --component rustfmt,clippy`, and select it with `cargo +",
+            env!("CARGO_PKG_RUST_VERSION"),
+            " xtask …`, `rustup default` or RUSTUP_TOOLCHAIN.",
+        )),
+    },
     Need {
         name: "rustfmt",
         why: "the format check",
@@ -126,6 +142,27 @@ const PYTHON: Need = Need {
     probe: |_| answers(&["python3", "-c", "import ensurepip, venv, sys; print(sys.version)"]),
     install: Install::Debian(&["python3", "python3-venv"]),
 };
+
+/// Judges the compiler by its own words: `rustc 1.95.0 (59807616e 2026-04-14)`.
+fn rust(said: Probe) -> Probe {
+    let Probe::Present(found) = said else { return said };
+    match (rust_minor(&found, "rustc "), rust_minor(RUST, "")) {
+        (Some(version), Some(oldest)) if version < oldest => {
+            Probe::Missing(format!("found {found}, but it has to be {RUST} or later"))
+        }
+        (Some(version), Some(oldest)) if version > oldest => {
+            Probe::Present(format!("{found}; the checks are known to pass with {RUST}, a newer clippy may find more"))
+        }
+        (Some(_), _) => Probe::Present(found),
+        (None, _) => Probe::Missing(format!("`rustc --version` says `{found}`")),
+    }
+}
+
+/// The first two numbers of a version, after a prefix.
+fn rust_minor(said: &str, prefix: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix(prefix)?.split(['.', ' ', '-']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
 
 /// The server's program, which Debian keeps off the PATH.
 fn postgres() -> Probe {
@@ -297,6 +334,16 @@ mod tests {
         assert_eq!(other, Probe::Missing("found 1.2, but it has to be 1.3".to_owned()));
         assert!(matches!(python_package(&root, "another", "1"), Probe::Missing(why) if why.contains("another")));
         std::fs::remove_dir_all(root).expect("can be removed");
+    }
+
+    #[test]
+    fn an_older_compiler_is_refused_and_a_newer_one_is_remarked_on() {
+        let judged = |said: &str| rust(Probe::Present(said.to_owned()));
+        assert!(matches!(judged("rustc 1.40.0 (0 2019-12-19)"), Probe::Missing(why) if why.contains(RUST)));
+        assert_eq!(judged(&format!("rustc {RUST}.1 (0)")), Probe::Present(format!("rustc {RUST}.1 (0)")));
+        assert!(matches!(judged("rustc 2.0.0-nightly (0)"), Probe::Present(found) if found.contains("known to pass")));
+        assert!(matches!(judged("gcc 12"), Probe::Missing(_)));
+        assert_eq!(rust(Probe::Missing("gone".to_owned())), Probe::Missing("gone".to_owned()));
     }
 
     #[test]

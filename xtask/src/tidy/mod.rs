@@ -1,6 +1,8 @@
 //! `cargo xtask tidy`: checks of the tree that no compiler makes. It changes nothing.
 
 mod captures;
+mod commits;
+mod decisions;
 mod layers;
 mod lengths;
 mod links;
@@ -50,12 +52,15 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
         ("names: no machine's paths or hosts", names::check(&tree)),
         ("links: relative links lead somewhere", links::check(&tree)),
         ("captures: every rule has a good and a bad one", captures::check(&tree)),
+        ("decisions: records of one form, all of them listed", decisions::check(&tree)),
     ];
     let mut violations = Vec::new();
+    match commits::read(root) {
+        Ok(commits) => violations.extend(verdict("commits: titles name their area", commits::check(&commits))),
+        Err(why) => say!("  commits: skipped, {why}"),
+    }
     for (what, found) in checks {
-        let verdict = if found.is_empty() { "ok".to_owned() } else { format!("{} found", found.len()) };
-        say!("  {what}: {verdict}");
-        violations.extend(found);
+        violations.extend(verdict(what, found));
     }
     violations.sort();
     for violation in &violations {
@@ -66,6 +71,13 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
         1 => Err(Failure::new("tidy found one thing (above)")),
         count => Err(Failure::new(format!("tidy found {count} things (above)"))),
     }
+}
+
+/// Says what a check found, and passes it on.
+fn verdict(what: &str, found: Vec<Violation>) -> Vec<Violation> {
+    let verdict = if found.is_empty() { "ok".to_owned() } else { format!("{} found", found.len()) };
+    say!("  {what}: {verdict}");
+    found
 }
 
 /// The output of `cargo metadata` with all features, so that optional dependencies count too.
