@@ -1,17 +1,17 @@
 //! The adk profile over WebSocket: the BIDI mode of the specification. One stream, one call at a time.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 
 use super::{
-    Event, Projection, View,
+    ClientHas, Event, Projection, View,
     blocks::{Blocks, Meter},
     calls::{Past, TurnCalls},
+    shown::Shown,
     text::Text,
 };
 use crate::{
-    call::Call,
     fact::{BlockKind, Caller, Fact, TurnEnd},
     tool::Execution,
 };
@@ -33,12 +33,7 @@ struct Turn {
     text: Text,
     /// Calls whose outcome was not sent yet, in order. Only the first is shown.
     queue: VecDeque<ToolCallId>,
-    /// The calls that the client has seen.
-    shown: HashSet<ToolCallId>,
-    /// The calls whose approval request the client has seen.
-    asked: HashSet<ToolCallId>,
-    /// The calls whose input an approver has changed since the client saw it.
-    stale: HashSet<ToolCallId>,
+    shown: Shown,
 }
 
 impl AdkLive {
@@ -51,7 +46,7 @@ impl AdkLive {
     /// not replayed.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         self.past = Past::of(facts);
-        self.turn.iter().flat_map(|turn| &turn.shown).for_each(|call| self.past.forget(call));
+        self.turn.iter().flat_map(|turn| turn.shown.calls()).for_each(|call| self.past.forget(call));
     }
 
     /// Whether the turn waits for a decision that the client was asked for.
@@ -71,9 +66,7 @@ impl Projection for AdkLive {
                 blocks: Blocks::default(),
                 text: Text::of_turn(fact, self.view),
                 queue: VecDeque::new(),
-                shown: HashSet::new(),
-                asked: HashSet::new(),
-                stale: HashSet::new(),
+                shown: Shown::default(),
             });
             return;
         }
@@ -127,7 +120,7 @@ impl Projection for AdkLive {
 impl Turn {
     /// Whether it waits for a decision. The client has then closed its stream, and a newer message goes first.
     fn waits_for_person(&self) -> bool {
-        let asked = self.queue.front().filter(|id| self.asked.contains(*id)).and_then(|id| self.calls.get(id));
+        let asked = self.queue.front().filter(|id| self.shown.was_asked(id)).and_then(|id| self.calls.get(id));
         asked.is_some_and(|call| call.decision.is_none())
     }
 
@@ -154,11 +147,8 @@ impl Turn {
                 self.add(call);
                 self.show(past, out);
             }
-            Fact::Decided { call, .. } => {
-                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                if is_edited && self.shown.contains(call) && past.edited(call).is_none() {
-                    self.stale.insert(call.clone());
-                }
+            Fact::Decided { call, verdict, .. } if verdict.edited_input().is_some() && past.edited(call).is_none() => {
+                self.shown.edit(call);
             }
             Fact::Started { call, .. } => {
                 self.show(past, out);
@@ -170,7 +160,7 @@ impl Turn {
             }
             Fact::Asked { .. } | Fact::Settled { .. } => self.show(past, out),
             // A replay shows the outcome instead.
-            Fact::Progressed { call, output } if self.shown.contains(call) && !past.is_settled(call) => {
+            Fact::Progressed { call, output } if self.shown.has(call, ClientHas::Input) && !past.is_settled(call) => {
                 out.push(Event::progress(call, output));
             }
             Fact::ModelDelayed { message, seconds } => {
@@ -220,7 +210,7 @@ impl Turn {
     fn show(&mut self, past: &Past, out: &mut Vec<Event>) {
         while let Some(id) = self.queue.front().cloned() {
             let Some(call) = self.calls.get(&id).filter(|call| call.has_begun()) else { return };
-            if self.shown.insert(id.clone()) {
+            if self.shown.give(&id, ClientHas::Input) {
                 out.push(Event::call(&id, &call.name));
                 let edited = past.edited(&id);
                 out.push(match (past.is_settled(&id) && !call.is_invalid, edited) {
@@ -232,14 +222,14 @@ impl Turn {
             if let Some(request) = &call.request
                 && !past.is_decided(&id)
                 && !past.is_settled(&id)
-                && self.asked.insert(id.clone())
+                && self.shown.give(&id, ClientHas::Request)
             {
                 out.push(Event::StepStart);
                 out.push(Event::request(&id, &request.approval));
                 out.push(Event::StepEnd);
             }
             let Some(settled) = &call.settled else { return };
-            if self.stale.remove(&id) {
+            if self.shown.take_edit(&id) {
                 out.push(Event::edited_input(&id, &call.input));
             }
             if !call.is_invalid {
@@ -253,7 +243,7 @@ impl Turn {
     /// Tells the client that an approver has changed the input. A step stands between that and its announcement, so it
     /// can't be announced again.
     fn tell_edit(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
-        if let Some(call) = self.calls.get(id).filter(|_| self.stale.remove(id)) {
+        if let Some(call) = self.calls.get(id).filter(|_| self.shown.take_edit(id)) {
             out.push(Event::edited_input(id, &call.input));
         }
     }

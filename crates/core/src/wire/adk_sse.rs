@@ -5,18 +5,16 @@
 //! has ended and everything is sent. The outcomes of a step that waits for the client are sent together, once all of its
 //! calls are settled.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 
 use super::{
-    Event, Projection, View,
+    ClientHas, Event, Projection, View,
     audience::Audience,
     blocks::{Blocks, Meter},
     calls::{Past, TurnCalls, Waits},
+    shown::Shown,
     text::Text,
 };
 use crate::{
@@ -43,12 +41,7 @@ struct Turn {
     meter: Meter,
     blocks: Blocks,
     text: Text,
-    /// The calls that the client has seen, each with the segment that showed it.
-    shown: HashMap<ToolCallId, u32>,
-    /// The number of segments so far.
-    segments: u32,
-    /// Those whose input an approver has changed since.
-    stale: HashSet<ToolCallId>,
+    shown: Shown,
     /// Settled calls whose outcome (and announcement, if not shown yet) is held back: until the last segment, or until
     /// all calls of their step are settled.
     held: Vec<ToolCallId>,
@@ -114,7 +107,7 @@ impl Projection for AdkSse {
         if let Some(turn) = &mut self.turn {
             Arc::make_mut(&mut turn.past).set_over(over);
             // A segment that nobody got may have shown others.
-            turn.shown.retain(|id, _| has.is_none_or(|has| has.contains(id)));
+            turn.shown.retain(|id| has.is_none_or(|has| has.contains(id)));
         }
     }
 
@@ -133,9 +126,7 @@ impl Turn {
             meter: Meter::default(),
             blocks: Blocks::default(),
             text,
-            shown: HashMap::new(),
-            segments: 0,
-            stale: HashSet::new(),
+            shown: Shown::default(),
             held: Vec::new(),
             has_question_in_step: false,
             has_request_in_segment: false,
@@ -174,7 +165,7 @@ impl Turn {
                 }
             }
             // The node that showed its input could not write it, and another one has ended the turn.
-            Fact::Invalid { call, name, input, error, .. } if self.shown.contains_key(call) => {
+            Fact::Invalid { call, name, input, error, .. } if self.shown.has(call, ClientHas::Start) => {
                 out.push(Event::input_error(call, name, input, error));
             }
             Fact::Invalid { call, .. } => {
@@ -199,13 +190,13 @@ impl Turn {
                 }
                 self.show(call, out);
                 self.has_request_in_segment = true;
+                self.shown.give(call, ClientHas::Request);
                 out.push(Event::request(call, approval));
                 self.end_if_waiting(true, out);
             }
-            Fact::Decided { call, .. } => {
-                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                if is_edited && self.shown.contains_key(call) && self.past.edited(call).is_none() {
-                    self.stale.insert(call.clone());
+            Fact::Decided { call, verdict, .. } => {
+                if verdict.edited_input().is_some() && self.past.edited(call).is_none() {
+                    self.shown.edit(call);
                 }
                 self.open(fact, out);
             }
@@ -217,7 +208,7 @@ impl Turn {
                 self.end_if_waiting(*cause != Cause::Result, out);
             }
             // After an approval request outcomes are held back, and with them what precedes them.
-            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains_key(call) => {
+            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.has(call, ClientHas::Input) => {
                 out.push(Event::progress(call, output));
             }
             Fact::ModelDelayed { message, seconds } if self.is_open => {
@@ -259,7 +250,7 @@ impl Turn {
     fn abandon_calls(&mut self, out: &mut Vec<Event>) {
         for id in self.calls.abandoned_in_step() {
             let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
-            if self.shown.contains_key(&id) {
+            if self.shown.has(&id, ClientHas::Start) {
                 out.push(Event::abandoned(&id, call));
             }
         }
@@ -270,7 +261,7 @@ impl Turn {
         self.audience = self.audience.with(fact, self.is_open);
         if !self.is_open {
             self.is_open = true;
-            self.segments += 1;
+            self.shown.next_segment();
             self.has_request_in_segment = false;
             out.push(Event::start(&self.calls.message));
         }
@@ -290,7 +281,7 @@ impl Turn {
 
     fn show(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         let Some(call) = self.calls.get(id) else { return };
-        if self.shown.insert(id.clone(), self.segments).is_none() {
+        if self.shown.give(id, ClientHas::Input) {
             out.push(Event::call(id, &call.name));
             let edited = self.past.edited(id);
             // A call that is shown together with its outcome is not to run any more.
@@ -315,7 +306,7 @@ impl Turn {
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment && !self.past.is_decided(id) {
             out.push(Event::input(id, &call.name, &call.input));
-            self.stale.remove(id);
+            self.shown.give(id, ClientHas::Run);
         }
         self.end_if_waiting(true, out);
     }
@@ -335,7 +326,7 @@ impl Turn {
 
     /// Whether a call of the step is shown only when the step is complete, and those after it with it.
     fn waits_for_hold(&self) -> bool {
-        let unshown = self.calls.made_in_step().iter().filter(|id| !self.shown.contains_key(*id));
+        let unshown = self.calls.made_in_step().iter().filter(|id| !self.shown.has(id, ClientHas::Input));
         unshown.filter_map(|id| self.calls.get(id)).any(Call::runs_when_shown)
     }
 
@@ -353,7 +344,7 @@ impl Turn {
         if let Some(call) = self.calls.get(id).filter(|call| !call.is_invalid)
             && let Some(settled) = &call.settled
         {
-            if self.stale.remove(id) {
+            if self.shown.take_edit(id) {
                 out.push(match self.has_request_in_segment {
                     true => Event::edited_input(id, &call.input),
                     false => Event::input(id, &call.name, &call.input),
@@ -383,8 +374,9 @@ impl Turn {
     /// Releases the outcomes of steps before the current one, at the end of a segment in which nothing is asked. A client
     /// tells steps apart only by the segments that show them.
     fn release_complete_steps(&mut self, out: &mut Vec<Event>) {
-        let step: HashSet<Option<&u32>> = self.calls.made_in_step().iter().map(|id| self.shown.get(id)).collect();
-        let is_of_step = |id: &ToolCallId| step.contains(&self.shown.get(id));
+        let made = self.calls.made_in_step().iter();
+        let step: HashSet<Option<u32>> = made.map(|id| self.shown.segment_of(id)).collect();
+        let is_of_step = |id: &ToolCallId| step.contains(&self.shown.segment_of(id));
         let (open, complete) = std::mem::take(&mut self.held).into_iter().partition(is_of_step);
         self.held = complete;
         self.release_outcomes(out);

@@ -4,16 +4,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use holdpoint_protocol::{
-    PROMPT_TOOL,
-    chunk::FinishReason,
-    ids::{ApprovalId, ToolCallId},
-};
+use holdpoint_protocol::{PROMPT_TOOL, chunk::FinishReason, ids::ToolCallId};
 
 use super::{
-    Event, Projection, View,
+    ClientHas, Event, Projection, View,
     blocks::{Blocks, Meter},
     calls::{Past, TurnCalls, Waits},
+    shown::Shown,
 };
 use crate::{
     call::Call,
@@ -36,50 +33,9 @@ struct Turn {
     is_in_step: bool,
     meter: Meter,
     blocks: Blocks,
-    wire: HashMap<ToolCallId, OnWire>,
-    /// The number of the segment.
-    segment: u32,
-}
-
-/// What the client has seen of a call.
-#[derive(Debug, Default)]
-struct OnWire {
-    /// A frontend call that waits for approval. Its input is sent as deltas, because those do not make the client run
-    /// it.
-    is_gated: bool,
-    /// Whether the call was gated and the client has since been told to run it.
-    is_released: bool,
-    has_deltas: bool,
     shown: Shown,
-    /// The segment that has shown its input.
-    segment: u32,
-    /// Whether an approver has changed the input that the client has seen.
-    is_stale: bool,
-    request: RequestState,
-    /// A denial, held back while a call of its step waits for the client.
-    denial: Vec<Event>,
-}
-
-/// How much of a call's input the client has seen.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-enum Shown {
-    #[default]
-    Nothing,
-    Start,
-    Input,
-}
-
-/// The state of an approval request on the wire.
-#[derive(Debug, Clone, PartialEq, Default)]
-enum RequestState {
-    #[default]
-    None,
-    /// Shown once the other calls of the step are settled.
-    Waiting(ApprovalId),
-    /// Decided before this response could show it.
-    Answered(ApprovalId),
-    /// Shown, in this segment or an earlier one.
-    Shown { in_this_segment: bool },
+    /// Denials that are held back while a call of their step waits for the client.
+    denials: HashMap<ToolCallId, Vec<Event>>,
 }
 
 impl AiSdk {
@@ -139,8 +95,8 @@ impl Turn {
             is_in_step: false,
             meter: Meter::default(),
             blocks: Blocks::default(),
-            wire: HashMap::new(),
-            segment: 0,
+            shown: Shown::default(),
+            denials: HashMap::new(),
         }
     }
 
@@ -162,54 +118,29 @@ impl Turn {
             Fact::BlockEnded { id } => {
                 out.extend(self.blocks.end(id).map(|kind| Event::block_end(kind, id)));
             }
-            Fact::InputStarted { call, .. } => {
-                self.wire.insert(call.clone(), OnWire::default());
-                if self.calls.order == CallOrder::Together {
-                    self.show_start(call, out);
-                }
-            }
+            Fact::InputStarted { call, .. } if self.calls.order == CallOrder::Together => self.show_start(call, out),
             // A replay shows the edited input.
             Fact::InputDelta { call, .. } if self.past.edited(call).is_some() => {}
             Fact::InputDelta { call, delta } if self.calls.order == CallOrder::Together => {
-                if let Some(wire) = self.wire.get_mut(call) {
-                    wire.has_deltas = true;
-                }
+                self.shown.give_delta(call);
                 out.push(Event::InputDelta { call: call.clone(), delta: delta.clone() });
             }
-            Fact::Called { call, .. } => {
-                if let (Some(wire), Some(made)) = (self.wire.get_mut(call), self.calls.get(call)) {
-                    wire.is_gated = made.is_gated();
-                }
-                if self.calls.order == CallOrder::Together && !self.waits_for_hold() {
-                    self.show(call, out);
-                }
+            Fact::Called { call, .. } if self.calls.order == CallOrder::Together && !self.waits_for_hold() => {
+                self.show(call, out);
             }
             Fact::Invalid { call, name, input, error, .. } => {
                 self.show_start(call, out);
-                if let Some(wire) = self.wire.get_mut(call) {
-                    wire.shown = Shown::Input;
-                }
+                self.shown.give(call, ClientHas::Input);
                 out.push(Event::input_error(call, name, input, error));
             }
-            Fact::Asked { call, approval, .. } => {
+            Fact::Asked { call, .. } => {
                 self.show(call, out);
-                let is_answered = self.past.is_decided(call) || self.past.is_settled(call);
-                if let Some(wire) = self.wire.get_mut(call) {
-                    wire.request = match is_answered {
-                        true => RequestState::Answered(approval.clone()),
-                        false => RequestState::Waiting(approval.clone()),
-                    };
-                }
                 self.end_if_waiting(out);
             }
-            Fact::Decided { call, .. } => {
+            Fact::Decided { call, verdict, .. } => {
                 self.open(out);
-                let Some(wire) = self.wire.get_mut(call) else { return };
-                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                wire.is_stale = is_edited && wire.shown == Shown::Input && self.past.edited(call).is_none();
-                // The request is obsolete: it was decided elsewhere while the other calls of the step ran.
-                if let RequestState::Waiting(approval) = &wire.request {
-                    wire.request = RequestState::Answered(approval.clone());
+                if verdict.edited_input().is_some() && self.past.edited(call).is_none() {
+                    self.shown.edit(call);
                 }
             }
             Fact::Started { call, .. } => {
@@ -250,7 +181,7 @@ impl Turn {
         }
         for id in self.calls.abandoned_in_step() {
             let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
-            if self.wire.remove(&id).is_some_and(|wire| wire.shown != Shown::Nothing) {
+            if self.shown.remove(&id) {
                 out.push(Event::abandoned(&id, call));
             }
         }
@@ -262,12 +193,7 @@ impl Turn {
             return;
         }
         self.is_open = true;
-        self.segment += 1;
-        for wire in self.wire.values_mut() {
-            if let RequestState::Shown { in_this_segment } = &mut wire.request {
-                *in_this_segment = false;
-            }
-        }
+        self.shown.next_segment();
         out.push(Event::start(&self.calls.message));
     }
 
@@ -280,31 +206,32 @@ impl Turn {
     /// Opens a step for a new call in a continuation (the next call of a `/live` turn). A prompt gets none: it belongs
     /// to the step of the call that asks, in which others may still wait for a person.
     fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
-        if self.wire.get(id).is_none_or(|wire| wire.shown != Shown::Nothing) {
+        if self.shown.has(id, ClientHas::Start) {
             return;
         }
         self.open(out);
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
+        let Some(call) = self.calls.get(id) else { return };
         if call.name != PROMPT_TOOL && !std::mem::replace(&mut self.is_in_step, true) {
             out.push(Event::StepStart);
         }
-        wire.shown = Shown::Start;
+        self.shown.give(id, ClientHas::Start);
         out.push(Event::call(id, &call.name));
     }
 
     /// Shows a call's input, once. In a turn of `/live` this can be in a later segment.
     fn show(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
-        if self.wire.get(id).is_none_or(|wire| wire.shown == Shown::Input) {
+        if self.has_input(id) {
             return;
         }
         self.show_start(id, out);
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        (wire.shown, wire.segment) = (Shown::Input, self.segment);
+        let Some(call) = self.calls.get(id) else { return };
+        self.shown.give(id, ClientHas::Input);
         let input = self.past.edited(id).unwrap_or(&call.input);
         let is_past = self.past.is_settled(id) || call.runs_when_shown() && call.settled.is_some();
-        match is_past || wire.is_gated {
+        // The input of a gated call is sent as deltas, because those do not make the client run it.
+        match is_past || call.is_gated() {
             false => out.push(Event::input(id, &call.name, input)),
-            true if !wire.has_deltas => out.push(Event::input_as_text(id, input)),
+            true if !self.shown.has_deltas(id) => out.push(Event::input_as_text(id, input)),
             true => {}
         }
     }
@@ -321,53 +248,49 @@ impl Turn {
 
     /// Whether the client has seen the call's input.
     fn has_input(&self, id: &ToolCallId) -> bool {
-        self.wire.get(id).is_some_and(|wire| wire.shown == Shown::Input)
+        self.shown.has(id, ClientHas::Input)
     }
 
     /// Makes a frontend call available after its approval. The client runs it as soon as it sees that.
     fn release(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        if std::mem::take(&mut wire.is_gated) {
-            wire.is_released = true;
-            wire.is_stale = false;
-            if !self.past.is_settled(id) {
-                out.push(Event::input(id, &call.name, &call.input));
-            }
+        let Some(call) = self.calls.get(id).filter(|call| call.is_gated()) else { return };
+        if self.shown.give(id, ClientHas::Run) && !self.past.is_settled(id) {
+            out.push(Event::input(id, &call.name, &call.input));
         }
     }
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get(id)) else { return };
+        let Some(call) = self.calls.get(id) else { return };
         if call.waits(self.calls.reader()) != Waits::Browser {
             return;
         }
         // The client has answered the approval request, and runs the call when it is announced again.
-        if wire.request == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
+        if self.shown.was_asked_before(id) && !self.shown.has(id, ClientHas::Run) {
             out.push(Event::input(id, &call.name, &call.input));
         }
         self.end_if_waiting(out);
     }
 
     fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
+        let Some(call) = self.calls.get(id) else { return };
         let Some(settled) = &call.settled else { return };
-        if std::mem::take(&mut wire.is_stale) {
-            out.push(match wire.segment == self.segment {
+        if self.shown.take_edit(id) {
+            out.push(match self.shown.is_in_this_segment(id) {
                 true => Event::edited_input(id, &call.input),
                 false => Event::input(id, &call.name, &call.input),
             });
         }
-        let request = std::mem::take(&mut wire.request);
-        match (&settled.outcome, request) {
-            // A client can't represent a denial of a call without an approval request, so it gets an error.
-            (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
-                out.push(Event::outcome(id, settled.told().without_denial()));
-            }
-            (Outcome::Denied { .. }, request) => {
-                if let RequestState::Waiting(approval) | RequestState::Answered(approval) = request {
-                    wire.denial.push(Event::request(id, &approval));
+        match (&settled.outcome, &call.request) {
+            (Outcome::Denied { .. }, Some(request)) => {
+                let denial = self.denials.entry(id.clone()).or_default();
+                if !self.shown.was_asked(id) {
+                    denial.push(Event::request(id, &request.approval));
                 }
-                wire.denial.push(Event::outcome(id, settled.outcome.clone()));
+                denial.push(Event::outcome(id, settled.outcome.clone()));
+            }
+            // A client can't represent a denial of a call without an approval request, so it gets an error.
+            (Outcome::Denied { .. }, None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
+                out.push(Event::outcome(id, settled.told().without_denial()));
             }
         }
         self.release_denials(false, out);
@@ -380,7 +303,7 @@ impl Turn {
             return;
         }
         for id in self.calls.begun_in_step() {
-            out.extend(self.wire.get_mut(id).into_iter().flat_map(|wire| wire.denial.drain(..)));
+            out.extend(self.denials.remove(id).into_iter().flatten());
         }
     }
 
@@ -395,12 +318,14 @@ impl Turn {
             return;
         }
         self.release_denials(false, out);
-        for id in self.calls.begun_in_step() {
-            if let Some(wire) = self.wire.get_mut(id)
-                && let RequestState::Waiting(approval) = &wire.request
+        // A request that was decided meanwhile is obsolete.
+        let (calls, past) = (&self.calls, &self.past);
+        let is_open = |id: &ToolCallId, call: &Call| !call.is_settled() && !past.is_decided(id) && !past.is_settled(id);
+        for id in calls.begun_in_step() {
+            if let Some(request) = calls.get(id).filter(|call| is_open(id, call)).and_then(Call::open_request)
+                && self.shown.give(id, ClientHas::Request)
             {
-                out.push(Event::request(id, approval));
-                wire.request = RequestState::Shown { in_this_segment: true };
+                out.push(Event::request(id, &request.approval));
             }
         }
         self.close(FinishReason::ToolCalls, out);

@@ -14,7 +14,6 @@ mod audience;
 mod blocks;
 mod calls;
 mod chunks;
-mod client_has;
 mod conversation;
 mod earlier;
 mod event;
@@ -22,7 +21,7 @@ mod history;
 mod holds;
 mod plan;
 mod response;
-mod step_shown;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -41,9 +40,9 @@ pub use history::history;
 use holdpoint_protocol::ids::ToolCallId;
 pub use holds::{Asked, asked};
 pub use holds::{Listed, holds};
-pub use plan::{ClientHas, Earlier, PlannedTurn, ResponsePlan};
+pub use plan::{Earlier, PlannedTurn, ResponsePlan};
 pub use response::{Response, Resume};
-pub use step_shown::StepShown;
+pub use shown::{ClientHas, StepShown};
 pub use view::{Channel, Profile, View};
 
 use crate::fact::Fact;

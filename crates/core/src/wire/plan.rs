@@ -6,6 +6,7 @@ use holdpoint_protocol::{
     message::{ClientMessage, Part, Role, ToolPart, ToolState},
 };
 
+use super::ClientHas;
 use crate::{
     call::Call,
     chat::{Chat, KnownMessage},
@@ -37,21 +38,6 @@ pub struct ResponsePlan {
     pub turn: PlannedTurn,
     /// Set if the request is about an ended turn that is not the last one. The response shows only this.
     pub earlier: Option<Earlier>,
-}
-
-/// How much a client has of a call. It may be more than the responses have shown, because the history shows everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClientHas {
-    /// The beginning of its input.
-    Start,
-    /// Its input.
-    Input,
-    /// Its approval request.
-    Request,
-    /// That it is to run, because the client has run it.
-    Run,
-    /// Its outcome.
-    Outcome,
 }
 
 /// What a response shows of a turn that has ended and is not the last one.

@@ -1,13 +1,10 @@
 //! One response: a projection from the position of the request to the end of the segment.
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::ControlFlow,
-};
+use std::{collections::HashSet, ops::ControlFlow};
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{AiSdk, ClientHas, Event, Past, PlannedTurn, Projection, ResponsePlan, StepShown, View};
+use super::{AiSdk, ClientHas, Event, Past, PlannedTurn, Projection, ResponsePlan, StepShown, View, shown::Missed};
 use crate::{
     chat::Chat,
     fact::{Fact, Outcome},
@@ -42,19 +39,8 @@ pub struct Response {
     last_finish: Option<Event>,
     /// The segment so far, for a replay.
     segment: Vec<Event>,
-    /// What earlier segments sent of calls that this client has answered, and lacks: the outcome, or that an approved
-    /// call is to run in the browser.
-    sent: HashMap<ToolCallId, Vec<Event>>,
-    /// The calls whose approval request earlier segments sent.
-    asked: HashSet<ToolCallId>,
-    /// The calls that are decided or settled.
-    answered: HashSet<ToolCallId>,
-    /// The calls that are settled.
-    settled: HashSet<ToolCallId>,
-    /// The calls that have started.
-    started: HashSet<ToolCallId>,
-    /// The calls whose input an approver has changed.
-    edited: HashSet<ToolCallId>,
+    /// What earlier segments said of calls that this client has answered, and lacks.
+    missed: Missed,
     /// What the client has of the step that is being written.
     step: StepShown,
     is_cut_off: bool,
@@ -76,12 +62,7 @@ impl Response {
             over: HashSet::new(),
             last_finish: None,
             segment: Vec::new(),
-            sent: HashMap::new(),
-            asked: HashSet::new(),
-            answered: HashSet::new(),
-            settled: HashSet::new(),
-            started: HashSet::new(),
-            edited: HashSet::new(),
+            missed: Missed::default(),
             step: StepShown::default(),
             is_cut_off: false,
         }
@@ -143,7 +124,7 @@ impl Response {
     pub fn recall<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         let mut written = Vec::new();
         for fact in facts {
-            self.note(fact);
+            self.missed.note(fact);
             self.projection.apply(fact, &mut written);
             written.drain(..).for_each(|written| self.keep(written));
         }
@@ -203,7 +184,7 @@ impl Response {
             let is_first = self.position >= self.plan.from;
             self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);
             self.position += 1;
-            self.note(fact);
+            self.missed.note(fact);
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
                 written.drain(..).for_each(|written| self.keep(written));
@@ -252,7 +233,7 @@ impl Response {
     /// for the outcome, or send its answer again and again.
     fn ask_again(&mut self, out: &mut Vec<Event>) {
         let asked = std::mem::take(&mut self.plan.still_asked).into_iter();
-        let open = asked.filter(|(id, _)| !self.answered.contains(id));
+        let open = asked.filter(|(id, _)| !self.missed.is_answered(id));
         out.extend(open.map(|(call, approval)| Event::Request { call, approval }));
     }
 
@@ -328,7 +309,7 @@ impl Response {
     fn replay(&mut self) -> Vec<Event> {
         self.has_joined = true;
         let segment = std::mem::take(&mut self.segment);
-        self.sent.retain(|_, sent| !sent.iter().any(|event| segment.contains(event)));
+        self.missed.drop_shown(&segment);
         segment
     }
 
@@ -359,13 +340,7 @@ impl Response {
             self.begin_segment();
             out.extend(self.projection.start());
             for id in &self.plan.unsettled {
-                let mut missed = self.sent.remove(id).unwrap_or_default();
-                // A client that has run the call, or shows it as one to run, knows that it is to run. And a call that is
-                // settled is not to run any more, although its outcome is held back.
-                let is_settled = self.settled.contains(id) && !missed.iter().any(|event| event.settled().is_some());
-                let level = self.plan.level(id);
-                let is_told = level == Some(ClientHas::Input) || level >= Some(ClientHas::Run);
-                missed.retain(|event| !((is_told || is_settled) && matches!(event, Event::Input { .. })));
+                let missed = self.missed.take(id, self.plan.level(id));
                 out.extend(missed.into_iter().map(|event| self.overruled(event)));
             }
         }
@@ -382,38 +357,11 @@ impl Response {
         }
     }
 
-    fn keep_unsettled(&mut self, id: &ToolCallId, event: &Event) {
-        if self.plan.unsettled.contains(id) {
-            let sent = self.sent.entry(id.clone()).or_default();
-            if !self.edited.contains(id) {
-                // The outcome is all that is left to know.
-                sent.clear();
-            }
-            sent.push(event.clone());
-        }
-    }
-
-    /// Notes what a fact means for what the client lacks.
-    fn note(&mut self, fact: &Fact) {
-        match fact {
-            Fact::Settled { call, .. } => {
-                self.answered.insert(call.clone());
-                self.settled.insert(call.clone());
-            }
-            Fact::Started { call, .. } => drop(self.started.insert(call.clone())),
-            Fact::Decided { call, verdict, .. } => {
-                self.answered.insert(call.clone());
-                self.edited.extend(verdict.edited_input().map(|_| call.clone()));
-            }
-            _ => {}
-        }
-    }
-
     /// Whether the client has this already. That an approved call is to run in the browser is news to a client that has
     /// its approval request.
     fn client_has(&self, event: &Event) -> bool {
         let is_released =
-            |id: &ToolCallId| self.started.contains(id) && self.plan.level(id) == Some(ClientHas::Request);
+            |id: &ToolCallId| self.missed.is_started(id) && self.plan.level(id) == Some(ClientHas::Request);
         // The client's own result, which the server has not confirmed.
         let is_own = |event: &Event| event.settled().is_some_and(|id| self.plan.own_results.contains(id));
         match event {
@@ -425,12 +373,7 @@ impl Response {
 
     /// Keeps an event that is not shown but may be needed later.
     fn keep(&mut self, event: Event) {
-        match &event {
-            Event::Request { call, .. } => drop(self.asked.insert(call.clone())),
-            Event::Input { call, .. } if self.asked.contains(call) => self.keep_unsettled(call, &event),
-            Event::Outcome { call, .. } => self.keep_unsettled(call, &event),
-            _ => {}
-        }
+        self.missed.keep(&event, |id| self.plan.unsettled.contains(id));
         if self.plan.is_replay {
             if event.is_start() {
                 self.segment.clear();
