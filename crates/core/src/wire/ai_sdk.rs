@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use holdpoint_protocol::{PROMPT_TOOL, chunk::FinishReason, ids::ToolCallId};
+use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 
 use super::{
     ClientHas, Event, Projection, View,
@@ -211,7 +211,7 @@ impl Turn {
         }
         self.open(out);
         let Some(call) = self.calls.get(id) else { return };
-        if call.name != PROMPT_TOOL && !std::mem::replace(&mut self.is_in_step, true) {
+        if call.by.tool().is_none() && !std::mem::replace(&mut self.is_in_step, true) {
             out.push(Event::StepStart);
         }
         self.shown.give(id, ClientHas::Start);
