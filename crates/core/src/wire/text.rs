@@ -22,7 +22,7 @@ pub(super) struct Text {
 impl Text {
     /// The text of the turn that begins with this fact.
     pub(super) fn of_turn(fact: &Fact, view: View) -> Self {
-        let can_ask = matches!(fact, Fact::TurnStarted { holds_text, can_ask, .. } if *holds_text || *can_ask);
+        let can_ask = matches!(fact, Fact::TurnStarted { can_ask: true, .. });
         let is_progressive = view.is_progressive;
         Self {
             is_held: can_ask && !is_progressive,

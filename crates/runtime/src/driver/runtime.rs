@@ -180,8 +180,7 @@ impl Inner {
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
         let subject = &by.subject().clone();
-        let holds_text = view.holds_text() && self.tools_of(chat, subject).catalog().may_need_approval();
-        let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
+        let next = NextTurn { order, holds_text: view.holds_text(), is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, by, next };
         let taken = self.input(subject, chat, Input::Submit(Arc::new(submit)), channel).await?;
