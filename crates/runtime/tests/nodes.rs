@@ -24,7 +24,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
     turn::Answered,
-    wire::{Out, Resume, View},
+    wire::{Event, Resume, View},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ManualClock, ReadFault, SharedLog};
 use serde_json::{Value, json};
@@ -322,11 +322,11 @@ async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
     .await;
     let kinds: Vec<&str> = out
         .iter()
-        .map(|out| match out {
-            Out::Chunks(Chunks::One(Chunk::Start(_))) => "start",
-            Out::Chunks(Chunks::One(Chunk::Abort(_))) => "abort",
-            Out::End => "end",
-            Out::Chunks(_) => "other",
+        .map(|event| match event {
+            Event::Start { .. } => "start",
+            Event::Aborted { .. } => "abort",
+            Event::End => "end",
+            _ => "other",
         })
         .filter(|kind| *kind != "other")
         .collect();
