@@ -52,8 +52,10 @@ mod retention;
 mod running;
 mod runtime;
 mod seal;
+mod secrets;
 mod shown;
 mod stored_chat;
+mod tickets;
 pub mod transfer;
 mod unreadable;
 mod verify;
@@ -75,6 +77,9 @@ pub use limits::Limits;
 pub use lists::{ApprovalCursor, ChatCursor, ChatSummary, CursorError, OpenHold, Page};
 pub use response::{LiveStream, LiveTaken, Next, ResponseStream};
 pub use runtime::Runtime;
+pub use secrets::SecretsError;
+#[cfg(feature = "encryption")]
+pub use secrets::check_secrets;
 pub use stored_chat::StoredChat;
 pub use verify::{
     Anchor, Finding, GrantAnchor, LineChange, Verified, verify, verify_chain, verify_grants, verify_tables,

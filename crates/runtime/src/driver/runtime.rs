@@ -28,7 +28,9 @@ use super::{
     lists::HoldCountCache,
     recovery::ToRecover,
     running::Running,
+    secrets::ServerSecrets,
     shown::Shown,
+    tickets,
 };
 use holdpoint_core::is_unseen;
 
@@ -55,6 +57,7 @@ pub struct Runtime {
 
 pub(super) struct Inner {
     pub(super) log: Arc<dyn Store>,
+    pub(super) secrets: ServerSecrets,
     pub(super) tools: watch::Sender<ToolSet>,
     /// The tool that asks whether to go on when the token budget is used up, if there is one.
     pub(super) budget_tool: Option<Tool>,
@@ -402,20 +405,24 @@ impl Runtime {
         self.model_warnings();
     }
 
-    /// Keeps the digest of a ticket that every node that shares the log may redeem, once. Returns `false` if no other
-    /// node does.
+    /// Keeps a ticket that every node that shares the log may redeem, once. The log gets a keyed digest of it. Returns `false`
+    /// if no other node uses the log.
     pub async fn keep_ticket(
         &self,
-        digest: &[u8],
+        ticket: &str,
         identity: &Identity,
         expires: Timestamp,
     ) -> Result<bool, RuntimeError> {
-        self.inner.log.cluster().keep_ticket(digest, identity, expires).await.map_err(RuntimeError::Log)
+        let row = tickets::row(&self.inner.secrets.tickets, ticket, identity, expires);
+        self.inner.log.cluster().keep_ticket(row).await.map_err(RuntimeError::Log)
     }
 
-    /// Redeems a ticket of any node.
-    pub async fn redeem_ticket(&self, digest: &[u8]) -> Result<Option<Identity>, RuntimeError> {
-        self.inner.log.cluster().redeem_ticket(digest, self.inner.clock.now()).await.map_err(RuntimeError::Log)
+    /// Redeems a ticket that a node has kept. A row that no node has written is none.
+    pub async fn redeem_ticket(&self, ticket: &str) -> Result<Option<Identity>, RuntimeError> {
+        let (key, now) = (&self.inner.secrets.tickets, self.inner.clock.now());
+        let digest = tickets::digest(key, ticket);
+        let data = self.inner.log.cluster().redeem_ticket(&digest, now).await.map_err(RuntimeError::Log)?;
+        Ok(data.and_then(|data| tickets::identity(key, &digest, &data, now)))
     }
 
     /// The clock.
