@@ -180,7 +180,7 @@ impl Setup {
             async move { tokio::spawn(one(work, number, log, node, held)).await.expect("it is taken") }
         });
         let latencies: Vec<f64> = futures::stream::iter(tasks).buffer_unordered(in_flight).collect().await;
-        while self.nodes.iter().any(|(_, node)| node.awake() > 0) {
+        while self.nodes.iter().any(|(_, node)| node.admin().awake() > 0) {
             assert!(begun.elapsed() < ASLEEP_TIMEOUT, "a chat stays awake");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -217,7 +217,7 @@ async fn one(work: Work, number: usize, log: Arc<dyn Store>, node: Runtime, held
         Work::Decision => {
             let Filled { subject, approval, .. } = held.expect("enough holds");
             let decision = DecisionRequest::from(true);
-            let answered = node.decide(&subject, approval.expect("an approval request"), decision).await;
+            let answered = node.inbox(&subject).decide(approval.expect("an approval request"), decision).await;
             assert_eq!(answered, Ok(Answered::Taken));
         }
         Work::Message => {

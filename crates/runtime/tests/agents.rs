@@ -84,7 +84,8 @@ async fn the_client_sees_the_progress_while_the_tool_runs() {
     }
     // A reload in the middle gets it too.
     let resumed = runtime
-        .resume(&Subject::local(), &ChatId::from("c"), View::default(), Resume::Message)
+        .chats(&Subject::local())
+        .resume(&ChatId::from("c"), View::default(), Resume::Message)
         .await
         .expect("is resumed");
     seen.notify_one();
@@ -97,7 +98,7 @@ async fn the_client_sees_the_progress_while_the_tool_runs() {
     assert_eq!(outputs(&chunks), expected);
     assert_eq!(outputs(&resumed), expected);
     // The history has the outcome only.
-    let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("is there");
+    let messages = runtime.chats(&Subject::local()).messages(&ChatId::from("c")).await.expect("is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains("2 of 2") && !text.contains("1 of 2") && !text.contains("preliminary"), "{text}");
 }
@@ -161,7 +162,7 @@ async fn a_chat_has_its_own_agent() {
     let text = serde_json::to_string(&say(&runtime, "c").await).expect("json");
     assert!(text.contains(r#""output":"common""#), "{text}");
     let names = |runtime: &Runtime, chat: &str| {
-        let tools = runtime.tools_of(&Subject::local(), &ChatId::from(chat));
+        let tools = runtime.chats(&Subject::local()).tools(&ChatId::from(chat));
         tools.iter().map(|tool| tool.spec.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(&runtime, "c"), ["common"]);
@@ -170,15 +171,19 @@ async fn a_chat_has_its_own_agent() {
     assert!(text.contains("tool-approval-request"), "{text}");
     drop(runtime);
     let runtime = start(&runs).start().await.expect("starts again");
-    let approval = runtime.approvals(&Subject::local()).await.expect("it lists").remove(0);
+    let approval = runtime.inbox(Subject::local()).list().await.expect("it lists").remove(0);
     assert_eq!(runs.load(Ordering::SeqCst), 0);
-    runtime.decide(&Subject::local(), approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
-    tokio::time::timeout(PATIENCE, runtime.idle(&Subject::local(), &ChatId::from("special")))
+    runtime
+        .inbox(Subject::local())
+        .decide(approval.approval_id, DecisionRequest::from(true))
+        .await
+        .expect("is decided");
+    tokio::time::timeout(PATIENCE, runtime.chats(&Subject::local()).idle(&ChatId::from("special")))
         .await
         .expect("in time")
         .expect("is idle");
     assert_eq!(runs.load(Ordering::SeqCst), 1);
-    let messages = runtime.messages(&Subject::local(), &ChatId::from("special")).await.expect("is there");
+    let messages = runtime.chats(&Subject::local()).messages(&ChatId::from("special")).await.expect("is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains(r#""output":"own""#) && text.contains("done"), "{text}");
 }
@@ -295,13 +300,13 @@ async fn a_turn_is_resumed_with_the_tools_that_it_had() {
         let awaited = if is_listed { PATIENCE } else { Duration::from_millis(100) };
         let only: ToolSet = [pay()].into_iter().collect();
         let second = start(only.with_awaited(Some(awaited)), &model).await;
-        second.decide(&Subject::local(), approval.expect("asked"), true).await.expect("taken");
+        second.inbox(Subject::local()).decide(approval.expect("asked"), true).await.expect("taken");
         if is_listed {
             tokio::time::sleep(Duration::from_millis(300)).await;
             assert_eq!(model.offered(), [[""; 0]; 0], "it waits for the tools");
             second.set_tools(both());
         }
-        second.idle(&Subject::local(), &ChatId::from("c")).await.expect("it ends");
+        second.chats(&Subject::local()).idle(&ChatId::from("c")).await.expect("it ends");
         // A server that does not answer at all does not hold the turn up for ever.
         let expected: &[&str] = if is_listed { &["late", "pay"] } else { &["pay"] };
         assert_eq!(model.offered(), [expected]);

@@ -69,7 +69,7 @@ impl Node {
     }
 
     async fn approval(&self, chat: &str) -> Option<ApprovalId> {
-        let open = self.runtime.approvals(&me()).await.expect("it lists");
+        let open = self.runtime.inbox(me()).list().await.expect("it lists");
         open.into_iter().find(|open| open.chat_id.as_str() == chat).map(|open| open.approval_id)
     }
 
@@ -77,7 +77,7 @@ impl Node {
     async fn granted(&self, chat: &str, uses: Option<u32>) -> GrantId {
         assert!(!self.runs_at_once(chat).await);
         let approval = self.approval(chat).await.expect("it waits");
-        match self.runtime.decide(&me(), approval, remembered(uses)).await {
+        match self.runtime.inbox(me()).decide(approval, remembered(uses)).await {
             Ok(Answered::Remembered(grant)) => {
                 until("it has run", async || self.settled(chat).await == Some(Cause::Ran)).await;
                 grant
@@ -88,12 +88,13 @@ impl Node {
 
     /// Why the last call of a chat ended.
     async fn settled(&self, chat: &str) -> Option<Cause> {
-        let holds = self.runtime.holds_of(&me(), &chat.into(), Default::default()).await.expect("it lists");
+        let opened = self.runtime.chats(&me()).open(&chat.into()).await.expect("it opens");
+        let holds = opened.holds(Default::default(), &me().into()).await.expect("it lists");
         holds.last().and_then(|hold| hold.outcome.as_ref()).map(|outcome| outcome.cause)
     }
 
     async fn used(&self, grant: &GrantId) -> u64 {
-        let grants = self.runtime.grants_page(&me(), None, 100).await.expect("it lists");
+        let grants = self.runtime.grants(me()).page(None, 100).await.expect("it lists");
         grants.items.iter().find(|listed| listed.id == *grant).map_or(0, |grant| grant.used)
     }
 }
@@ -142,10 +143,10 @@ async fn a_grant_for_one_use_is_used_once_on_several_nodes() {
         assert_eq!((a.used(&grant).await, b.used(&grant).await), (1, 1));
         let asked = [a.approval(&here).await, b.approval(&there).await];
         assert_eq!(asked.iter().flatten().count(), 1, "the other one is asked about");
-        let revoked = b.runtime.revoke_grant(&me(), &grant).await.expect("it is there");
+        let revoked = b.runtime.grants(me()).revoke(&grant).await.expect("it is there");
         assert_eq!(revoked.state, GrantState::Revoked);
         for approval in asked.into_iter().flatten() {
-            assert_eq!(a.runtime.decide(&me(), approval, false).await, Ok(Answered::Taken));
+            assert_eq!(a.runtime.inbox(me()).decide(approval, false).await, Ok(Answered::Taken));
         }
     }
 }

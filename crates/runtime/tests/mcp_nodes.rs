@@ -111,7 +111,7 @@ impl Nodes {
     /// The turn ends on the second node, and the answer was sent to the server once.
     async fn sent_once(&self) {
         until("it goes on", async || {
-            let messages = self.b.messages(&me(), &chat()).await.expect("it is there");
+            let messages = self.b.chats(&me()).messages(&chat()).await.expect("it is there");
             serde_json::to_string(&messages).expect("JSON").contains("all done")
         })
         .await;
@@ -126,7 +126,7 @@ impl Nodes {
 async fn answer(node: &Runtime, prompt: &ToolCallId) {
     let output = Some(json!({"action": "accept", "content": {"name": "Ada"}}));
     let result = FrontendResult { status: AckStatus::Success, output, error_text: None, ack: None };
-    assert_eq!(node.result(&me(), prompt.clone(), result).await, Ok(Answered::Taken));
+    assert_eq!(node.live(me()).result(prompt.clone(), result).await, Ok(Answered::Taken));
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ impl World {
     }
 
     async fn approval(&self) -> ApprovalId {
-        self.runtime.approvals(&me()).await.expect("it lists").remove(0).approval_id
+        self.runtime.inbox(me()).list().await.expect("it lists").remove(0).approval_id
     }
 
     async fn facts(&self) -> Vec<Fact> {
@@ -104,7 +104,7 @@ impl World {
     }
 
     async fn messages(&self) -> Vec<Value> {
-        let messages = self.runtime.messages(&me(), &chat()).await.expect("it is there");
+        let messages = self.runtime.chats(&me()).messages(&chat()).await.expect("it is there");
         messages.iter().map(|message| serde_json::to_value(message).expect("JSON")).collect()
     }
 
@@ -148,13 +148,13 @@ async fn costs(turns: usize) -> Vec<(&'static str, (usize, usize))> {
     world.say("payment", "pay").await;
     let approval = world.approval().await;
     world.restart().await;
-    let resumed = world.runtime.resume(&me(), &chat(), view(), Resume::Message).await.expect("it answers");
+    let resumed = world.runtime.chats(&me()).resume(&chat(), view(), Resume::Message).await.expect("it answers");
     costs.push(("resume", world.log.take_bytes_read()));
     drop(resumed);
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(world.runtime.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     costs.push(("decision", world.log.take_bytes_read()));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     assert_eq!(world.paid.load(Ordering::SeqCst), 1);
     costs
 }
@@ -176,9 +176,9 @@ async fn costs_of_the_first_turn(turns: usize) -> Vec<(&'static str, usize)> {
     let mut world = World::start().await;
     world.say("first", "pay").await;
     let approval = world.approval().await;
-    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    let call = world.runtime.inbox(me()).list().await.expect("it lists").remove(0).tool_call_id;
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Taken));
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     world.say("second", "chat a little").await;
     world.turns(0, turns).await;
     let messages = world.messages().await;
@@ -186,15 +186,15 @@ async fn costs_of_the_first_turn(turns: usize) -> Vec<(&'static str, usize)> {
     let mut costs = Vec::new();
 
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Again));
     costs.push(("a repeated decision", world.log.take_bytes_read().0));
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), false).await, Ok(Answered::Contradicts));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), false).await, Ok(Answered::Contradicts));
     costs.push(("another decision", world.log.take_bytes_read().0));
     world.restart().await;
     let ack = json!({"toolCallId": call, "status": "success", "output": 1, "requestedAt": "2026-01-01T00:00:00Z"});
     let result = serde_json::from_value(ack.clone()).expect("an ack");
-    assert_eq!(world.runtime.ack(&me(), result, ack).await, Ok(Answered::Unknown), "it ran on the server");
+    assert_eq!(world.runtime.chats(&me()).ack(result, ack).await, Ok(Answered::Unknown), "it ran on the server");
     costs.push(("an ack", world.log.take_bytes_read().0));
     let before = world.facts().await.len();
     world.restart().await;
@@ -259,8 +259,8 @@ async fn the_model_is_sent_everything_and_a_client_reads_everything() {
     world.say("p", "pay").await;
     let approval = world.approval().await;
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval, true).await, Ok(Answered::Taken));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    assert_eq!(world.runtime.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     world.restart().await;
     world.turns(6, 9).await;
     let (facts, messages) = (world.facts().await, world.messages().await);
@@ -273,7 +273,8 @@ async fn the_model_is_sent_everything_and_a_client_reads_everything() {
     world.restart().await;
     let seen = messages_of_model(&world).await;
     assert_eq!(seen, told.len() + 1, "and the new message");
-    let holds = world.runtime.holds_of(&me(), &chat(), Listed::Holds).await.expect("it lists");
+    let opened = world.runtime.chats(&me()).open(&chat()).await.expect("it opens");
+    let holds = opened.holds(Listed::Holds, &me().into()).await.expect("it lists");
     assert_eq!(holds.len(), 1);
 }
 
@@ -311,14 +312,14 @@ async fn earlier_turns_are_known_after_a_restart() {
     let mut world = World::start().await;
     world.say("u0", "pay").await;
     let approval = world.approval().await;
-    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    let call = world.runtime.inbox(me()).list().await.expect("it lists").remove(0).tool_call_id;
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Taken));
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     world.turns(1, 6).await;
     // A decision that is repeated, and one that contradicts.
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), false).await, Ok(Answered::Contradicts));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), false).await, Ok(Answered::Contradicts));
     // A message that was sent before is not another one.
     world.restart().await;
     let before = world.facts().await.len();
@@ -345,7 +346,7 @@ async fn a_message_that_is_sent_again_gets_its_own_answer() {
     // It comes with the decision that the turn before it waits for.
     world.say("u2", "pay").await;
     let approval = world.approval().await;
-    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
+    let call = world.runtime.inbox(me()).list().await.expect("it lists").remove(0).tool_call_id;
     let part = json!({"type": "tool-pay", "toolCallId": call, "state": "approval-responded", "input": {},
         "approval": {"id": approval, "approved": true}});
     let late = json!({"id": "late", "role": "user", "parts": [{"type": "text", "text": "chat a little"}]});

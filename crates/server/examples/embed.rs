@@ -155,11 +155,11 @@ mod tests {
         let request = ChatRequest::user("chat", "Refund A1");
         let (chat, response) = runtime.submit(&ann, request, View::default()).await?;
         response.collect::<Vec<_>>().await;
-        let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
+        let approval = runtime.inbox(&ann).list().await.expect("it lists").remove(0);
         assert_eq!(approval.reason.as_deref(), Some("more than 100 dollars"));
-        runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await?;
-        runtime.idle(&ann, &chat).await?;
-        let messages = serde_json::to_string(&runtime.messages(&ann, &chat).await?)?;
+        runtime.inbox(&ann).decide(approval.approval_id, DecisionRequest::from(true)).await?;
+        runtime.chats(&ann).idle(&chat).await?;
+        let messages = serde_json::to_string(&runtime.chats(&ann).messages(&chat).await?)?;
         assert!(messages.contains("Refunded.") && messages.contains(r#""refunded":250"#), "{messages}");
         Ok(())
     }

@@ -135,7 +135,7 @@ impl World {
 
     pub(super) async fn stop(&mut self) {
         if let Some((log, runtime)) = self.up.take() {
-            assert_eq!(runtime.counts().unreadable_heads, 0, "what was filled in is what a runtime writes");
+            assert_eq!(runtime.admin().counts().unreadable_heads, 0, "what was filled in is what a runtime writes");
             runtime.shutdown(Duration::from_secs(10)).await;
             drop(runtime);
             // The tasks of the runtime let go of the log a moment later, and it is to be opened again.
@@ -175,7 +175,8 @@ impl World {
         };
         let runtime = self.runtime().clone();
         let begun = self.begin().await;
-        let resumed = runtime.resume(&spot.subject, &spot.acked, view(), Resume::Message).await.expect("it is served");
+        let resumed =
+            runtime.chats(&spot.subject).resume(&spot.acked, view(), Resume::Message).await.expect("it is served");
         let mut resumed = resumed.expect("a message is being written");
         let mut chunks = Vec::new();
         while resumed.read(&mut chunks).await == Next::More && chunks.is_empty() {}
@@ -187,7 +188,7 @@ impl World {
         let raw = json!({"toolCallId": call, "status": "success", "output": {"ok": true}, "requestedAt": "2026-01-01T00:00:00.000Z"});
         let ack: AckRequest = serde_json::from_value(raw.clone()).expect("an ack");
         let begun = self.begin().await;
-        let answered = runtime.ack(&spot.subject, ack, raw).await;
+        let answered = runtime.chats(&spot.subject).ack(ack, raw).await;
         let time = begun.time();
         assert_eq!(answered, Ok(Answered::Taken));
         self.end(Operation::Ack, &begun, time).await;
@@ -201,12 +202,12 @@ impl World {
         let runtime = self.runtime().clone();
         let decision = DecisionRequest::from(true);
         let begun = self.begin().await;
-        let answered = runtime.decide(&spot.subject, approval, decision).await;
+        let answered = runtime.inbox(&spot.subject).decide(approval, decision).await;
         let time = begun.time();
         assert_eq!(answered, Ok(Answered::Taken));
         self.end(Operation::Decision, &begun, time).await;
         // The turn goes on when somebody looks.
-        runtime.idle(&spot.subject, &spot.decided).await.expect("the turn ends");
+        runtime.chats(&spot.subject).idle(&spot.decided).await.expect("the turn ends");
     }
 
     async fn message(&mut self, spot: &Spot) {
@@ -229,12 +230,12 @@ impl World {
     async fn lists(&mut self, spot: &Spot) {
         let runtime = self.runtime().clone();
         let begun = self.begin().await;
-        let page = runtime.chats_page(&spot.subject, None, PAGE).await.expect("it lists");
+        let page = runtime.chats(&spot.subject).page(None, PAGE).await.expect("it lists");
         let time = begun.time();
         assert!(!page.items.is_empty());
         self.end(Operation::Chats, &begun, time).await;
         let begun = self.begin().await;
-        runtime.approvals_page(&spot.subject, &ApprovalFilter::default(), None, PAGE).await.expect("it lists");
+        runtime.inbox(&spot.subject).page(&ApprovalFilter::default(), None, PAGE).await.expect("it lists");
         let time = begun.time();
         self.end(Operation::Approvals, &begun, time).await;
     }
@@ -244,7 +245,7 @@ impl World {
         self.restart().await;
         let runtime = self.runtime().clone();
         let begun = self.begin().await;
-        runtime.write_metrics(&mut String::new()).await;
+        runtime.admin().write_metrics(&mut String::new()).await;
         let time = begun.time();
         self.end(Operation::Metrics, &begun, time).await;
     }
@@ -256,7 +257,7 @@ impl World {
         // The database's processes come and go with the connections, so that theirs can't be counted.
         let begun = Begun { cpu: own_cpu(), at: Instant::now() };
         self.start().await;
-        let page = self.runtime().chats_page(&subject, None, PAGE).await.expect("it lists");
+        let page = self.runtime().chats(&subject).page(None, PAGE).await.expect("it lists");
         let (time, cpu) = (begun.time(), own_cpu());
         assert!(!page.items.is_empty());
         self.costs.push((Operation::Start, Cost { time, cpu: (cpu - begun.cpu) as f64 / 1e3 }));
@@ -283,7 +284,7 @@ impl World {
 
     async fn asleep(&self) {
         let begun = Instant::now();
-        while self.runtime().awake() > 0 {
+        while self.runtime().admin().awake() > 0 {
             assert!(begun.elapsed() < ASLEEP_TIMEOUT, "the chat stays awake");
             tokio::time::sleep(LOOK_AGAIN).await;
         }

@@ -66,7 +66,7 @@ pub use secrets::{Secrets, StoredSecret};
 /// let model = Arc::new(ScriptModel::from_text(r#"{"turns": [{"steps": [[{"text": ["Hello."]}]]}]}"#)?);
 /// let runtime = Runtime::builder(model).log(Arc::clone(&log) as _).start().await?;
 /// let (chat, _) = runtime.submit(&Subject::local(), ChatRequest::user("c", "Hello"), View::default()).await?;
-/// runtime.idle(&Subject::local(), &chat).await?;
+/// runtime.chats(&Subject::local()).idle(&chat).await?;
 /// assert!(log.bytes.load(Ordering::Relaxed) > 0);
 /// # Ok(())
 /// # }

@@ -148,9 +148,9 @@ async fn servers_share_the_secret_of_their_tickets() {
     let expires = here.clock().now().after(Duration::from_secs(60));
     for (number, (from, to)) in [(&here, &there), (&there, &later), (&later, &here)].into_iter().enumerate() {
         let ticket = format!("ticket {number}");
-        assert_eq!(from.keep_ticket(&ticket, &ann, expires).await, Ok(true));
-        assert_eq!(to.redeem_ticket(&ticket).await, Ok(Some(ann.clone())), "{ticket}");
-        assert_eq!(to.redeem_ticket(&ticket).await, Ok(None), "once");
+        assert_eq!(from.tickets().keep(&ticket, &ann, expires).await, Ok(true));
+        assert_eq!(to.tickets().redeem(&ticket).await, Ok(Some(ann.clone())), "{ticket}");
+        assert_eq!(to.tickets().redeem(&ticket).await, Ok(None), "once");
     }
 }
 

@@ -189,7 +189,7 @@ impl RuntimeBuilder {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));
         }
         let runtime = Runtime::own(inner);
-        runtime.model_warnings();
+        runtime.admin().model_warnings();
         Ok(runtime)
     }
 }

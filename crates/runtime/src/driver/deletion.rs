@@ -6,7 +6,7 @@ use std::fmt;
 use holdpoint_protocol::ids::ChatId;
 use sha2::{Digest, Sha256};
 
-use super::{Runtime, RuntimeError, audit, chat::Command, runtime::Inner};
+use super::{Admin, RuntimeError, audit, chat::Command, runtime::Inner};
 use crate::{
     log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, LogError, REVOCATION, Store, Stored},
     subject::Subject,
@@ -15,17 +15,11 @@ use crate::{
 /// The number of lines per read.
 const PAGE: usize = 1000;
 
-impl Runtime {
-    /// Deletes a chat and all its facts. Two nodes that do so at the same moment both succeed: a deletion is repeated when
-    /// its result got lost, so a log can't tell the two from one that is repeated.
-    pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        self.delete_as(subject, subject, chat).await
-    }
-
-    /// Deletes a chat of a subject on behalf of somebody else: of an administrator. The record says who it was.
-    pub async fn delete_as(&self, by: &Subject, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        let command = |_, reply| Command::Delete { subject: subject.clone(), by: by.clone(), reply };
-        self.inner.send(chat, command).await
+impl Admin<'_> {
+    /// Deletes a chat of its owner on behalf of somebody else. The record says who it was.
+    pub async fn delete(&self, owner: &Subject, chat: &ChatId, by: &Subject) -> Result<(), RuntimeError> {
+        let command = |_, reply| Command::Delete { subject: owner.clone(), by: by.clone(), reply };
+        self.runtime.inner.send(chat, command).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tickets that any node redeems, as they are kept in the log.
+//! Tickets of the nodes that share a log, for a server that logs its WebSockets in with them.
 //!
 //! A row is found by a keyed digest of its ticket, and carries a code over everything in it. Both are made with a secret of
 //! the server. So whoever reads a row can't use it, and whoever does not know the secret can't add or change one.
@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::secrets::SecretKey;
+use super::{RuntimeError, Tickets, secrets::SecretKey};
 use crate::{clock::Timestamp, identity::Identity, log::TicketRow};
 
 /// The length of the code before the data of a row.
@@ -24,8 +24,27 @@ struct Data {
     expires: u64,
 }
 
+impl Tickets<'_> {
+    /// Keeps a ticket that every node that shares the log may redeem, once. The log gets no more than a keyed digest of it.
+    /// Returns `false` if no other node uses the log.
+    pub async fn keep(&self, ticket: &str, identity: &Identity, expires: Timestamp) -> Result<bool, RuntimeError> {
+        let inner = &self.runtime.inner;
+        let row = row(&inner.secrets.tickets, ticket, identity, expires);
+        inner.log.cluster().keep_ticket(row).await.map_err(RuntimeError::Log)
+    }
+
+    /// Redeems a ticket of any node. A row that no node has written is none.
+    pub async fn redeem(&self, ticket: &str) -> Result<Option<Identity>, RuntimeError> {
+        let inner = &self.runtime.inner;
+        let (key, now) = (&inner.secrets.tickets, inner.clock.now());
+        let digest = digest(key, ticket);
+        let data = inner.log.cluster().redeem_ticket(&digest, now).await.map_err(RuntimeError::Log)?;
+        Ok(data.and_then(|data| identity(key, &digest, &data, now)))
+    }
+}
+
 /// The row of a ticket.
-pub(super) fn row(key: &SecretKey, ticket: &str, identity: &Identity, expires: Timestamp) -> TicketRow {
+fn row(key: &SecretKey, ticket: &str, identity: &Identity, expires: Timestamp) -> TicketRow {
     let digest = digest(key, ticket);
     // This can't fail: all keys are strings.
     let json = serde_json::to_vec(&Data { identity: identity.clone(), expires: expires.0 }).unwrap_or_default();
@@ -35,12 +54,12 @@ pub(super) fn row(key: &SecretKey, ticket: &str, identity: &Identity, expires: T
 }
 
 /// By which a ticket is found.
-pub(super) fn digest(key: &SecretKey, ticket: &str) -> [u8; 32] {
+fn digest(key: &SecretKey, ticket: &str) -> [u8; 32] {
     code(key, &[OF_TICKET, ticket.as_bytes()]).finalize().into_bytes().into()
 }
 
 /// The identity of a ticket by the data of its row. `None` if it has expired, or if no node has written that.
-pub(super) fn identity(key: &SecretKey, digest: &[u8; 32], data: &[u8], now: Timestamp) -> Option<Identity> {
+fn identity(key: &SecretKey, digest: &[u8; 32], data: &[u8], now: Timestamp) -> Option<Identity> {
     let (code_found, json) = data.split_at_checked(CODE_LEN)?;
     code(key, &[OF_ROW, digest, json]).verify_slice(code_found).ok()?;
     let Data { identity, expires } = serde_json::from_slice(json).ok()?;

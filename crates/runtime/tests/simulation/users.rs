@@ -85,7 +85,7 @@ impl Users {
         let (is_progressive, is_resubmit) = (self.random.chance(300), self.random.chance(200));
         match self.random.chance(600) {
             true => View { profile: Profile::AiSdk, is_resubmit, ..View::default() },
-            false => View { profile: Profile::Adk, is_progressive, is_resubmit, ..View::default() },
+            false => View { profile: Profile::Adk, is_progressive, is_resubmit },
         }
     }
 

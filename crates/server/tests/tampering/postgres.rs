@@ -164,8 +164,8 @@ async fn an_added_ticket_is_a_login_for_somebody_who_knows_the_secret() {
     let log = open(&postgres.url(&database)).await;
     let secrets = log.secrets().await.expect("it lists");
     let secret = &secrets[0].value[1..];
-    add_ticket(&postgres, &database, &[7; 32], "invented");
-    add_ticket(&postgres, &database, secret, "made-up");
+    add_ticket(postgres, &database, &[7; 32], "invented");
+    add_ticket(postgres, &database, secret, "made-up");
     assert!(!look(&log).await.expect("it reads"), "the guide says that it is not found");
     let (status, refused) = scene.ask("", Method::GET, "/api/status?ticket=made-up", &Value::Null).await;
     assert_eq!(status, 401, "{refused}");
