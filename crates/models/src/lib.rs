@@ -34,7 +34,7 @@ pub use script::{ScriptError, ScriptModel};
 /// struct Counting;
 ///
 /// impl Model for Counting {
-///     fn version(&self) -> &str {
+///     fn name(&self) -> &str {
 ///         "counting-1"
 ///     }
 ///
@@ -53,8 +53,8 @@ pub use script::{ScriptError, ScriptModel};
 /// # }
 /// ```
 pub trait Model: Send + Sync + fmt::Debug + 'static {
-    /// The name shown in `finish`, unless the model reports another.
-    fn version(&self) -> &str;
+    /// Its name. `finish` shows it, unless the model reports another version of itself.
+    fn name(&self) -> &str;
 
     /// Streams one step. Dropping the stream cancels the request. Nothing follows an error. A stream that ends without
     /// [`ModelEvent::Finish`] was cut off.

@@ -64,8 +64,8 @@ impl Listening {
 }
 
 impl Model for Listening {
-    fn version(&self) -> &str {
-        self.script.version()
+    fn name(&self) -> &str {
+        self.script.name()
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {

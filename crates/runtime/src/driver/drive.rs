@@ -170,7 +170,7 @@ impl ChatTask {
         let mut env = Env {
             now: self.inner.clock.now(),
             tools: tools.catalog(),
-            model: model.version(),
+            model: model.name(),
             max_steps: self.inner.limits.steps,
             budget: self.inner.limits.budget,
             max_holds: self.inner.limits.holds_per_chat,

@@ -38,7 +38,7 @@ impl Live<'_> {
         let Taken { reply, is_new, .. } = taken;
         let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
         let model = inner.model_of(chat, self.by.subject());
-        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.version()));
+        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.name()));
         Ok(LiveTaken { plan, is_new, earlier })
     }
 

@@ -141,7 +141,7 @@ impl Runtime {
         let taken = self.inner.input_request(by, &chat, request, CallOrder::Together, view, channel).await?;
         let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
-            let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
+            let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).name());
             return Ok((chat, ResponseStream::whole(chunks)));
         }
         let projection: Box<dyn Projection> = match view.profile {
