@@ -62,7 +62,7 @@ input_schema = { type = "object", properties = { facing = { enum = ["user", "env
 fn a_browsers_tool_by_its_schema() {
     let spec = tool(PHOTO, "take-photo").spec;
     assert_eq!(
-        (spec.execution, spec.timeout.as_secs(), &spec.approval),
+        (spec.execution, spec.frontend_timeout().as_secs(), &spec.approval),
         (Execution::Frontend, 30, &ApprovalPolicy::Always)
     );
     assert_eq!(
@@ -73,7 +73,7 @@ fn a_browsers_tool_by_its_schema() {
     assert!(spec.input.check(&json!({"facing": "up"})).is_err());
     // A variable can't spell a dash, and still finds the tool of the file.
     let tools = tools_with(PHOTO, &[("HOLDPOINT_TOOLS__TAKE_PHOTO__TIMEOUT_SEC", "7")]).expect("good");
-    assert_eq!(tools.get("take-photo").expect("it is there").spec.timeout.as_secs(), 7);
+    assert_eq!(tools.get("take-photo").expect("it is there").spec.frontend_timeout().as_secs(), 7);
 }
 
 #[test]

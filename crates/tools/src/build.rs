@@ -52,7 +52,6 @@ pub struct ToolBuilder {
     decisions: Option<Decisions>,
     approvers: Approvers,
     timeout: Option<Duration>,
-    time_limit: Option<Duration>,
     wait: Wait,
     returns: Returns,
     is_idempotent: bool,
@@ -118,7 +117,6 @@ impl ToolBuilder {
             decisions: None,
             approvers: Approvers::default(),
             timeout: None,
-            time_limit: None,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -194,15 +192,10 @@ impl ToolBuilder {
         self
     }
 
-    /// Sets the timeout for a browser tool: one minute by default.
+    /// Limits how long a call may run. A handler is cancelled then, and has no limit by default. A browser's call expires, by
+    /// default after a minute.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
-        self
-    }
-
-    /// Limits how long the handler may run. After this time it is cancelled, and the call fails.
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = Some(limit);
         self
     }
 
@@ -334,8 +327,7 @@ impl ToolBuilder {
         spec.approval_timeout = self.approval_timeout;
         spec.decisions = decisions;
         spec.approvers = Arc::new(self.approvers);
-        spec.timeout = self.timeout.unwrap_or(spec.timeout);
-        spec.time_limit = self.time_limit;
+        spec.timeout = self.timeout;
         spec.wait = self.wait;
         spec.returns = self.returns;
         spec.is_idempotent = self.is_idempotent;

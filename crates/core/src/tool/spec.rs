@@ -35,10 +35,9 @@ pub struct ToolSpec {
     pub decisions: Decisions,
     /// Who may decide.
     pub approvers: Arc<Approvers>,
-    /// Timeout for a browser tool.
-    pub timeout: Duration,
-    /// How long the handler of a server tool may run; `None` means no limit.
-    pub time_limit: Option<Duration>,
+    /// How long a call may run: see [`ToolSpec::frontend_timeout`]. `None` is no limit for a handler, and the usual time for a
+    /// browser.
+    pub timeout: Option<Duration>,
     /// How the response waits for a browser tool.
     pub wait: Wait,
     /// The output of a browser tool.
@@ -77,8 +76,8 @@ pub enum ToolSource {
     Budget,
 }
 
-/// How long a browser tool has by default.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a browser has for a call by default.
+const FRONTEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl ToolSpec {
     /// A tool that runs without approval, with the defaults of everything else.
@@ -94,8 +93,7 @@ impl ToolSpec {
             approval_timeout: ApprovalTimeout::default(),
             decisions: Decisions::default(),
             approvers: Arc::default(),
-            timeout: DEFAULT_TIMEOUT,
-            time_limit: None,
+            timeout: None,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -114,6 +112,11 @@ impl ToolSpec {
     /// The time after which an approval request expires, if it does.
     pub fn expires_after(&self) -> Option<Duration> {
         self.approval_timeout.of(&self.approvers)
+    }
+
+    /// How long a browser has for a call: a minute, unless the tool says otherwise.
+    pub fn frontend_timeout(&self) -> Duration {
+        self.timeout.unwrap_or(FRONTEND_TIMEOUT)
     }
 
     /// Whether a call can be made again although nobody knows what came of it: it changes nothing, or nothing a second time.

@@ -113,7 +113,7 @@ impl ChatTask {
                 return End::CutOff { may_have_run: false, said: None };
             }
             let cancellation = context.cancellation.clone();
-            let limit = tool.spec.time_limit;
+            let limit = tool.spec.timeout;
             let end = tokio::select! {
                 biased;
                 end = limited(handler(input, context), limit, &*clock, &cancellation, &begin) => end,

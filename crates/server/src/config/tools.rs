@@ -49,7 +49,7 @@ pub struct ToolConfig {
     /// Whether an approval can be remembered, so that later calls run without a question; true by default, unless the
     /// policy has a quorum.
     pub grants: Option<bool>,
-    /// Timeout for the browser or the endpoint.
+    /// Timeout of a call: 60 for a browser by default, 30 for an endpoint, and none for a handler of the program.
     #[serde(deserialize_with = "super::number::whole")]
     pub timeout_sec: Option<u64>,
     /// How a response waits for the browser.
@@ -283,7 +283,11 @@ impl ToolConfig {
         if self.ignore_hints {
             return Err(ToolConfigProblem::OnlyForMcp);
         }
-        self.finish(tool)
+        let mut tool = self.finish(tool)?;
+        if let Some(timeout) = self.timeout()? {
+            Arc::make_mut(&mut tool.spec).timeout = Some(timeout);
+        }
+        Ok(tool)
     }
 
     /// Applies the settings that every tool has.
@@ -335,9 +339,6 @@ impl ToolConfig {
             }
             spec.grants = grants;
         }
-        if let Some(timeout) = self.timeout()? {
-            spec.timeout = timeout;
-        }
         spec.wait = self.wait.unwrap_or(spec.wait);
         spec.returns = self.returns.unwrap_or(spec.returns);
         Ok(Tool { spec: Arc::new(spec), handler: tool.handler.clone() })
@@ -363,7 +364,11 @@ impl ToolConfig {
                 }
                 let schema = self.input_schema.clone().unwrap_or_else(|| serde_json::json!({"type": "object"}));
                 let builder = ToolBuilder::browser::<serde_json::Value>(name, &description, execution);
-                builder.schema(schema).source(ToolSource::Settings)
+                let builder = builder.schema(schema).source(ToolSource::Settings);
+                match self.timeout()? {
+                    Some(timeout) => builder.timeout(timeout),
+                    None => builder,
+                }
             }
         };
         self.finish(&builder.build()?)

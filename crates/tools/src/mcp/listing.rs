@@ -91,7 +91,6 @@ fn make(settings: &McpSettings, name: &str, listed: &McpTool, handler: Handler) 
         .approval(tightened(approval, hints))
         .grants(settings.grants)
         .approval_timeout(settings.approval_timeout)
-        .timeout(settings.timeout_of(name))
         .origin(origin(settings, &listed.name))
         .handler(move |input: Value, context| handler(input, context));
     if let Some(title) = title {
