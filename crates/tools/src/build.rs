@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{
     ApprovalCheck, ApprovalContext, ApprovalPolicy, ApprovalTimeout, BUDGET_TOOL, Decisions, Execution, Handler,
-    Headline, HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource,
-    ToolSpec, Wait, input,
+    Headline, HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolOrigin,
+    ToolSource, ToolSpec, Wait, input,
 };
 use holdpoint_core::approvers::{Approvers, ApproversError};
 
@@ -58,7 +58,7 @@ pub struct ToolBuilder {
     is_read: bool,
     grants: Option<bool>,
     source: ToolSource,
-    origin: Option<String>,
+    origin: Option<ToolOrigin>,
     handler: Option<Handler>,
 }
 
@@ -281,8 +281,8 @@ impl ToolBuilder {
     }
 
     /// Sets the origin of a tool that comes and goes. A call never runs on another tool of the same name.
-    pub fn origin(mut self, origin: impl Into<String>) -> Self {
-        self.origin = Some(origin.into());
+    pub fn origin(mut self, origin: ToolOrigin) -> Self {
+        self.origin = Some(origin);
         self
     }
 

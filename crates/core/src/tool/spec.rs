@@ -50,8 +50,34 @@ pub struct ToolSpec {
     pub grants: bool,
     /// Where the definition comes from.
     pub source: ToolSource,
-    /// The origin, for tools that come and go: an approval is for this tool, not for a later one of the same name.
-    pub origin: Option<String>,
+    /// The origin, for tools that come and go.
+    pub origin: Option<ToolOrigin>,
+}
+
+/// Where a tool comes from that comes and goes. An approval is for this tool, and not for a later one of the same name from
+/// elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolOrigin {
+    /// An MCP server.
+    Mcp {
+        /// The name of the server in the settings.
+        server: String,
+        /// The name that the server gives the tool.
+        tool: String,
+    },
+    /// A place that the embedding program names.
+    Program(String),
+}
+
+impl ToolOrigin {
+    /// The name of the MCP server, if it is one.
+    pub fn mcp_server(&self) -> Option<&str> {
+        match self {
+            Self::Mcp { server, .. } => Some(server),
+            Self::Program(_) => None,
+        }
+    }
 }
 
 /// Where the definition of a tool comes from. A grant for a tool is none for one of the same name from elsewhere.
@@ -131,9 +157,7 @@ impl ToolSpec {
 
     /// The name of the MCP server that the tool comes from.
     pub fn mcp_server(&self) -> Option<&str> {
-        // As `mcp::listing::origin` of the tools writes it. The name of a server contains no space.
-        let (server, _) = self.origin.as_deref()?.strip_prefix("mcp ")?.split_once(' ')?;
-        Some(server)
+        self.origin.as_ref()?.mcp_server()
     }
 }
 

@@ -145,7 +145,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 /// Starts a call. A started call is never started a second time, except by recovery if it is idempotent.
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
-    let origin = call.origin.as_deref();
+    let origin = call.origin.as_ref();
     let is_approved = call.decision.is_some();
     let deadline = match env.tools.of_origin(&call.name, origin) {
         Some(tool) => {

@@ -37,7 +37,7 @@ use crate::{
     metrics::Metrics,
     model::Model,
     subject::Subject,
-    tool::{Tool, ToolSet},
+    tool::{Tool, ToolOrigin, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
     wire::{AdkSse, AiSdk, Channel, Profile, Projection, View, earlier},
 };
@@ -94,7 +94,7 @@ impl Inner {
     }
 
     /// Waits for a tool that is not listed yet. `None` if its server does not list it, or not in time.
-    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
+    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&ToolOrigin>) -> Option<Tool> {
         let timeout = self.tools().catalog().pending_timeout(origin)?;
         let mut offered = self.tools.subscribe();
         let is_decided = |tools: &ToolSet| {

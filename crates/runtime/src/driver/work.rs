@@ -59,7 +59,7 @@ impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
         let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
         let Some(subject) = self.state.subject.clone() else { return };
-        let tool = self.tools().of_origin(&call.name, call.origin.as_deref()).cloned();
+        let tool = self.tools().of_origin(&call.name, call.origin.as_ref()).cloned();
         let has_own_tools = self.agent.is_some();
         let clock = Arc::clone(&self.inner.clock);
         let (inner, name, origin) = (Arc::clone(&self.inner), call.name.clone(), call.origin.clone());
@@ -90,7 +90,7 @@ impl ChatTask {
             let tool = match tool {
                 Some(tool) => Some(tool),
                 None if has_own_tools => None,
-                None => inner.tool_to_come(&name, origin.as_deref()).await,
+                None => inner.tool_to_come(&name, origin.as_ref()).await,
             };
             if let Some(at) = earlier_output {
                 context.last_output = output_at(&inner, &chat, base, at).await;
