@@ -10,7 +10,6 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use holdpoint_runtime::{clock::Timestamp, identity::Identity};
 use jsonwebtoken::{AlgorithmFamily, Validation, crypto::aws_lc, decode, decode_header};
-use serde::Deserialize;
 
 use self::{
     claims::{Claims, Read},
@@ -24,32 +23,24 @@ const MAX_LEEWAY_SEC: u32 = 3600;
 /// Settings of JSON Web Tokens: `[auth.jwt]`.
 ///
 /// A claim is named by its key, or, if it is inside another one, by a JSON Pointer: `/realm_access/roles`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JwtSettings {
     /// The issuer: the claim `iss` of every token.
     pub issuer: String,
     /// The audience: the claim `aud` of every token must contain it.
     pub audience: String,
     /// A file with the issuer's public keys, as a JSON Web Key Set. Alternative to `jwks_url`.
-    #[serde(default)]
     pub jwks_file: Option<PathBuf>,
     /// The URL of the issuer's public keys. It must be https, except on this machine.
-    #[serde(default)]
     pub jwks_url: Option<String>,
     /// The claim with the subject: its key, or a JSON Pointer.
-    #[serde(default)]
     pub subject_claim: Option<String>,
     /// The claim with the roles, a list or a text with spaces. Names that are not roles are ignored; without a role,
     /// the subject is a `user`.
-    #[serde(default)]
     pub roles_claim: Option<String>,
     /// The claim with the groups: a list, or one name.
-    #[serde(default)]
     pub groups_claim: Option<String>,
     /// How far the issuer's clock may be off.
-    #[serde(default)]
     pub leeway_sec: Option<u32>,
 }
 
