@@ -48,9 +48,9 @@ mod request;
 mod transport;
 
 pub use app::{Limits, Server};
-pub use auth::{AuthKey, IdentityError, KeyError, Keys};
 #[cfg(feature = "jwt")]
-pub use auth::{Jwt, JwtError, JwtSettings};
+pub use auth::jwt::{Jwt, JwtError, JwtSettings};
+pub use auth::{AuthKey, IdentityError, KeyError, Keys};
 pub use builder::ServerBuilder;
 /// Re-exported, so that an embedding program needs only this crate.
 pub use holdpoint_runtime::{

@@ -8,6 +8,7 @@ mod tests;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use holdpoint_runtime::{clock::Timestamp, identity::Identity};
 use jsonwebtoken::{AlgorithmFamily, Validation, crypto::aws_lc, decode, decode_header};
 
@@ -16,6 +17,8 @@ use self::{
     jwks::JwksError,
     source::{Found, JwksCache, Source, Timing},
 };
+use super::token::{TokenLogin, TokenRefusal};
+use crate::ServerBuilder;
 
 /// The longest clock skew that can be allowed for.
 const MAX_LEEWAY_SEC: u32 = 3600;
@@ -87,17 +90,6 @@ pub struct Jwt {
     keys: JwksCache,
 }
 
-/// Why a token is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenRefusal {
-    /// It is not a token of the issuer for this server.
-    Invalid,
-    /// It is one, but it has expired or is not yet valid.
-    OutOfTime,
-    /// It can't be told at the moment: the issuer's keys are not known.
-    Unavailable,
-}
-
 impl Jwt {
     /// Checks the settings. Keys in a file are read now; keys from a URL are fetched later.
     pub fn new(settings: &JwtSettings) -> Result<Self, JwtError> {
@@ -145,13 +137,8 @@ impl Jwt {
         self.keys.check().await
     }
 
-    /// Whether a credential has the form of a token: three parts with dots between them.
-    pub(super) fn is_token(credential: &str) -> bool {
-        credential.bytes().filter(|byte| *byte == b'.').count() == 2
-    }
-
     /// The identity of a token.
-    pub(super) async fn identify(&self, token: &str, now: Timestamp) -> Result<Identity, TokenRefusal> {
+    async fn identity(&self, token: &str, now: Timestamp) -> Result<Identity, TokenRefusal> {
         // A header with `alg: none`, or with an algorithm that is not known, can't be read.
         let header = decode_header(token).map_err(|_| TokenRefusal::Invalid)?;
         // A shared secret has no place in a set of public keys. With an extension that must be understood, none is.
@@ -166,6 +153,26 @@ impl Jwt {
         let validation = Validation { algorithms: vec![header.alg], ..self.validation.clone() };
         let decoded = decode::<Read>(token, &key.key, &validation).map_err(|_| TokenRefusal::Invalid)?;
         self.claims.identity(&decoded.claims, self.leeway, now)
+    }
+}
+
+impl TokenLogin for Jwt {
+    /// Three parts with dots between them.
+    fn is_token(&self, credential: &str) -> bool {
+        credential.bytes().filter(|byte| *byte == b'.').count() == 2
+    }
+
+    fn identify<'a>(&'a self, token: &'a str, now: Timestamp) -> BoxFuture<'a, Result<Identity, TokenRefusal>> {
+        Box::pin(self.identity(token, now))
+    }
+}
+
+impl ServerBuilder {
+    /// Uses JSON Web Tokens of an identity provider as the login, beside the API keys, if there are any.
+    pub fn jwt(mut self, jwt: Jwt) -> Self {
+        self.own = None;
+        self.tokens = Some(Box::new(jwt));
+        self
     }
 }
 
