@@ -1,6 +1,20 @@
 //! Models: the request, and the events streamed back. One request is one step of a turn.
 //!
-//! A model is anything that turns a conversation into events, see [`Model`]. [`ScriptModel`] plays a script, for tests.
+//! A model is anything that turns a conversation into events, see [`Model`]. [`ScriptModel`] plays a script, for tests:
+//!
+//! ```
+//! use futures::StreamExt;
+//! use holdpoint_models::{Model, ModelEvent, ModelRequest, ScriptModel};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptModel::from_text(r#"{"turns": [{"steps": [[{"text": ["Hello."]}]]}]}"#)?;
+//! let request = ModelRequest { messages: [].into(), tools: [].into(), instructions: [].into() };
+//! let events: Vec<_> = model.stream(request).collect().await;
+//! assert!(events.iter().any(|event| matches!(event, Ok(ModelEvent::TextDelta(text)) if &**text == "Hello.")));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Features
 //!
