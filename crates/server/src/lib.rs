@@ -30,8 +30,8 @@
 //! | feature | default | adds |
 //! | --- | --- | --- |
 //! | `sqlite` | yes | the log in SQLite |
+//! | `providers` | yes | models of OpenAI, Anthropic, Gemini and Ollama |
 //! | `postgres` | no | the log in PostgreSQL, for several nodes |
-//! | `providers` | no | models of OpenAI, Anthropic, Gemini and Ollama |
 //! | `mcp` | no | tools of MCP servers |
 //! | `http-tools` | no | tools that are HTTP endpoints |
 //! | `jwt` | no | logins by JSON Web Tokens of an identity provider |
