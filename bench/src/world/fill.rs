@@ -14,8 +14,8 @@ use holdpoint_runtime::{
     Next, Profile, Subject, View,
     clock::Timestamp,
     log::{
-        Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Key, Log, MemoryLog, Ownership,
-        Stored,
+        Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Key, MemoryLog, Ownership,
+        Store, Stored,
     },
 };
 use serde_json::Value;
@@ -100,7 +100,7 @@ impl Templates {
     /// Writes `count` chats. `each` tells the kind and the subject of one. Returns those that `is_kept` names.
     pub(crate) async fn fill(
         &self,
-        log: &dyn Log,
+        log: &dyn Store,
         count: usize,
         is_kept: impl Fn(usize) -> bool,
         each: impl Fn(usize) -> (Kind, Subject),
@@ -128,7 +128,7 @@ impl Templates {
 
 impl Template {
     /// All batches of a chat, joined to one.
-    async fn of(log: &dyn Log, chat: &str) -> Self {
+    async fn of(log: &dyn Store, chat: &str) -> Self {
         let chat = ChatId::from(chat);
         let batches = log.read(&chat, 0, usize::MAX).await.expect("it reads");
         let facts = batches.iter().map(|batch| serde_json::from_slice::<Vec<Value>>(&batch.payload).expect("facts"));
@@ -194,7 +194,7 @@ impl Template {
 }
 
 /// The hold of a chat, once it is there.
-pub(crate) async fn held(log: &dyn Log, chat: &ChatId) -> HoldRow {
+pub(crate) async fn held(log: &dyn Store, chat: &ChatId) -> HoldRow {
     let begun = Instant::now();
     loop {
         let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };

@@ -68,7 +68,7 @@
 //! Where rights matter, a method takes an [`Identity`], which has roles and groups. Where only the key is needed under which
 //! chats are stored, it takes a [`Subject`]. A subject is also an identity: a user of this name, without groups.
 //!
-//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
+//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Store`]; the contract
 //! suite of `holdpoint-testkit` tests an engine.
 //!
 //! # Features

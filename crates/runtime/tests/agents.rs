@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Agent, Runtime,
     fact::Fact,
-    log::{Log, MemoryLog},
+    log::{Log, MemoryLog, Store},
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{Instructions, MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
@@ -142,7 +142,7 @@ async fn a_preliminary_output_is_limited() {
 #[tokio::test]
 async fn a_chat_has_its_own_agent() {
     let runs = Arc::new(AtomicUsize::new(0));
-    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let start = |runs: &Arc<AtomicUsize>| {
         let runs = Arc::clone(runs);
         let common = Tool::server("common", "Runs", |_: Value, _: ToolContext| async { Ok("common") });

@@ -13,7 +13,7 @@ use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     Runtime,
     fact::{Cause, Fact, Outcome},
-    log::{AuditQuery, Log, MemoryLog},
+    log::{AuditQuery, Index, Log, MemoryLog},
     model::{Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{

@@ -18,7 +18,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     fact::Fact,
     grants::RememberError,
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{Decisions, Prompt, Tool, ToolContext, ToolOrigin, ToolSet},
@@ -38,7 +38,7 @@ fn counting(ran: &Arc<AtomicUsize>) -> ToolSet {
     [tool.approve_always().build().expect("a valid tool")].into_iter().collect()
 }
 
-async fn start(log: Arc<dyn Log>, tools: ToolSet) -> Runtime {
+async fn start(log: Arc<dyn Store>, tools: ToolSet) -> Runtime {
     let script = json!({"turns": [{"steps": [[{"toolCall": {"name": "count", "input": {}}}], [{"text": ["done"]}]]}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
@@ -70,7 +70,7 @@ fn approval(chunks: &[Chunk]) -> ApprovalId {
     asked.expect("a question")
 }
 
-async fn facts(log: &dyn Log, chat: &str) -> Vec<Fact> {
+async fn facts(log: &dyn Store, chat: &str) -> Vec<Fact> {
     let batches = log.read(&ChatId::from(chat), 0, 1000).await.expect("can be read");
     let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
     batches.iter().flat_map(|batch| read(&batch.payload)).collect()
@@ -91,7 +91,7 @@ async fn ended(runtime: &Runtime, chat: &str) {
 async fn an_append_of_unknown_fate_is_done_once() {
     for fault in [AppendFault::UnknownBefore, AppendFault::UnknownAfter] {
         let ran = Arc::new(AtomicUsize::new(0));
-        let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        let memory: Arc<dyn Store> = Arc::new(MemoryLog::default());
         let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
         let runtime = start(log.clone(), counting(&ran)).await;
         let chunks = read(&mut submit(&runtime, said("c")).await).await;
@@ -109,7 +109,7 @@ async fn an_append_of_unknown_fate_is_done_once() {
 #[tokio::test]
 async fn whoever_loses_the_race_reads_again() {
     let ran = Arc::new(AtomicUsize::new(0));
-    let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let memory: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
     let runtime = start(log.clone(), counting(&ran)).await;
     let chunks = read(&mut submit(&runtime, said("c")).await).await;

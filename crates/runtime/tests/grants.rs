@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Answered, Next, Runtime, View,
     fact::Cause,
-    log::{Append, GrantChanges, Log, MemoryLog, Revocation},
+    log::{Append, GrantChanges, Index, MemoryLog, Revocation, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -47,7 +47,7 @@ fn tools(paid: &Arc<AtomicUsize>, gate: &Gate) -> ToolSet {
 }
 
 impl Node {
-    async fn start(log: Arc<dyn Log>, paid: &Arc<AtomicUsize>, gate: &Gate) -> Self {
+    async fn start(log: Arc<dyn Store>, paid: &Arc<AtomicUsize>, gate: &Gate) -> Self {
         let pay = json!({"toolCall": {"name": "pay", "input": {"amount": 50}}});
         let script = json!({"turns": [{"steps": [[pay], [{"text": ["Done."]}]]}]});
         let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
@@ -203,7 +203,7 @@ async fn an_append_of_unknown_fate_uses_a_grant_once() {
 /// The grant may be revoked by the time the server is back, so nothing is run again on it, idempotent or not.
 #[tokio::test]
 async fn a_call_that_a_crash_cut_off_is_not_repeated_on_a_grant() {
-    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let (paid, gate) = (Arc::new(AtomicUsize::new(0)), open_gate());
     let node = Node::start(log.clone(), &paid, &gate).await;
     node.granted("first", None).await;

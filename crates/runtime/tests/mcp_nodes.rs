@@ -10,7 +10,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Runtime,
     fact::{Caller, Fact},
-    log::{Log, MemoryLog},
+    log::{Log, MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{
@@ -43,7 +43,7 @@ async fn mcp(told: &Path) -> McpServers {
     McpServers::start([settings]).await.expect("starts")
 }
 
-async fn node(log: Arc<dyn Log>, mcp: &McpServers) -> Runtime {
+async fn node(log: Arc<dyn Store>, mcp: &McpServers) -> Runtime {
     let steps = json!([[{"toolCall": {"name": "new_ask", "input": {}}}], [{"text": ["all done"]}]]);
     let model = ScriptModel::from_text(&json!({"turns": [{"steps": steps}]}).to_string()).expect("a valid script");
     let tools = mcp.with(&ToolSet::default());

@@ -19,7 +19,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     fact::Fact,
     identity::{Identity, Role},
-    log::{FORMAT, Log, LogError, MemoryLog, Stored, Wakeup},
+    log::{FORMAT, Log, LogError, MemoryLog, Store, Stored, Wakeup},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -65,7 +65,7 @@ fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
     [pay.approve_always().build().expect("valid"), wire, slow.build().expect("valid")].into_iter().collect()
 }
 
-async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
+async fn node(log: Arc<dyn Store>, steps: &Value, tools: ToolSet) -> Runtime {
     let script =
         json!({"turns": [{"when": "something else", "steps": [[{"text": ["second answer"]}]]}, {"steps": steps}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
@@ -78,7 +78,7 @@ impl Nodes {
         Self::on(Arc::clone(&log), log.clone(), log, steps).await
     }
 
-    async fn on(log: Arc<SharedLog>, of_a: Arc<dyn Log>, of_b: Arc<dyn Log>, steps: Value) -> Self {
+    async fn on(log: Arc<SharedLog>, of_a: Arc<dyn Store>, of_b: Arc<dyn Store>, steps: Value) -> Self {
         let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
         let a = node(of_a, &steps, tools(&paid, &slow)).await;
         let b = node(of_b, &steps, tools(&paid, &slow)).await;
@@ -710,7 +710,7 @@ async fn deadlines_follow_the_clock_that_the_nodes_share() {
     let now = 10 * HOUR;
     let common = Arc::new(ManualClock::new(Timestamp(now)));
     let shared = SharedLog::new(Arc::new(MemoryLog::default()), LEASE).with_clock(Arc::clone(&common));
-    let shared: Arc<dyn Log> = Arc::new(shared);
+    let shared: Arc<dyn Store> = Arc::new(shared);
     let start = async |own: u64| {
         let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
         let script = json!({"turns": [{"steps": [[call("pay")], [{"text": ["all done"]}]]}]}).to_string();

@@ -6,7 +6,7 @@ use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     Next, ResponseStream, Runtime,
     clock::{Clock, Timestamp},
-    log::{HeadQuery, Log, MemoryLog},
+    log::{HeadQuery, Index, MemoryLog},
     subject::Subject,
     wire::View,
 };

@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Listed, Next, Profile, ResponseStream, Resume, Runtime,
     fact::Fact,
-    log::{Append, AppendId, Log, MemoryLog, Ownership, Stored},
+    log::{Append, AppendId, Log, MemoryLog, Ownership, Store, Stored},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -60,7 +60,7 @@ impl World {
         Self::on(Arc::new(MemoryLog::default())).await
     }
 
-    async fn on(log: Arc<dyn Log>) -> Self {
+    async fn on(log: Arc<dyn Store>) -> Self {
         let log = Arc::new(FaultyLog::new(log));
         let paid = Arc::new(AtomicUsize::new(0));
         let runtime = runtime(&log, &paid).await;
@@ -416,7 +416,7 @@ async fn a_chat_without_a_checkpoint_is_read_whole_once() {
     let world = World::start().await;
     world.turns(0, 30).await;
     // The same events, with the head of that version.
-    let old: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let old: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let Ok(Some(Stored::Chat { head, .. })) = world.log.stored(&chat()).await else { panic!("it is there") };
     for (number, batch) in (0..).zip(world.log.read(&chat(), 0, 100_000).await.expect("it reads")) {
         let data = r#"{"title":"chat a little","isRunning":false,"holds":0}"#;

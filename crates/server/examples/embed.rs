@@ -24,7 +24,7 @@ use holdpoint_server::{
     IdentityError, Server,
     runtime::{
         Runtime, RuntimeBuilder, Subject, Tool, ToolContext, ToolError, ToolSet,
-        log::{Log, SqliteLog},
+        log::{SqliteLog, Store},
         model::{
             Model,
             provider::{ProviderModel, ProviderSettings},
@@ -87,7 +87,7 @@ async fn login(State(sessions): State<Sessions>, UrlPath(name): UrlPath<String>)
 }
 
 /// The runtime with the tools of the app. A test gives it a log in memory and a model with a script.
-pub(crate) fn runtime(log: Arc<dyn Log>, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
+pub(crate) fn runtime(log: Arc<dyn Store>, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
     let tool = Tool::server("refund", "Refunds an order", refund)
         .approve_if(over_limit)
         .timeout(Duration::from_secs(30))

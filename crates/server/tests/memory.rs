@@ -12,7 +12,7 @@ use std::{
 
 use futures::{SinkExt, StreamExt};
 use holdpoint_runtime::{
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     tool::{Tool, ToolContext},
 };
 use holdpoint_server::{AuthKey, Keys, Role};
@@ -364,7 +364,7 @@ async fn what_a_subject_stores_is_limited() {
     for is_shared in [false, true] {
         let limits =
             holdpoint_runtime::Limits { chats_per_subject: 3, stored_bytes_per_subject: 60_000, ..Default::default() };
-        let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
         let mut setup = Setup::demo().log(Arc::clone(&log));
         (setup.keys, setup.builder) = (keys(), setup.builder.limits(limits));
         let server = setup.start().await;

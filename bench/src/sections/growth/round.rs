@@ -9,10 +9,10 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ChatId, ToolCallId},
     request::{AckRequest, ChatRequest, DecisionRequest},
 };
-use holdpoint_runtime::{ApprovalFilter, Next, Profile, Resume, Runtime, Subject, View, log::Log, turn::Answered};
+use holdpoint_runtime::{ApprovalFilter, Next, Profile, Resume, Runtime, Subject, View, log::Store, turn::Answered};
 use serde_json::json;
 
-use crate::world::{Asked, Engine, OPEN, PAY, Scripted, Store, TALK, held, own_cpu, start};
+use crate::world::{Asked, Database, Engine, OPEN, PAY, Scripted, TALK, held, own_cpu, start};
 
 /// The number of entries on the first page of a list.
 const PAGE: usize = 50;
@@ -86,11 +86,11 @@ pub(super) struct Cost {
 pub(super) struct World {
     pub(super) size: usize,
     engine: Engine,
-    store: Store,
+    database: Database,
     /// How many chats of one subject may be open.
     open_chats: usize,
     model: Arc<Scripted>,
-    up: Option<(Arc<dyn Log>, Runtime)>,
+    up: Option<(Arc<dyn Store>, Runtime)>,
     /// Where each round takes place.
     pub(super) spots: Vec<Spot>,
     costs: Vec<(Operation, Cost)>,
@@ -117,9 +117,9 @@ fn view() -> View {
 
 impl World {
     pub(super) fn new(size: usize, engine: &Engine, open_chats: usize) -> Self {
-        let (engine, store) = (engine.clone(), engine.store());
+        let (engine, database) = (engine.clone(), engine.database());
         let (model, up) = (Arc::default(), None);
-        Self { size, engine, store, open_chats, model, up, spots: Vec::new(), costs: Vec::new(), sent: 0 }
+        Self { size, engine, database, open_chats, model, up, spots: Vec::new(), costs: Vec::new(), sent: 0 }
     }
 
     /// The samples of an operation.
@@ -128,7 +128,7 @@ impl World {
     }
 
     pub(super) async fn start(&mut self) {
-        let log = self.store.open().await;
+        let log = self.database.open().await;
         let runtime = start(Arc::clone(&log), Arc::clone(&self.model), self.open_chats).await;
         self.up = Some((log, runtime));
     }
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    pub(super) fn log(&self) -> &Arc<dyn Log> {
+    pub(super) fn log(&self) -> &Arc<dyn Store> {
         &self.up.as_ref().expect("it is started").0
     }
 
@@ -156,7 +156,7 @@ impl World {
     }
 
     pub(super) fn analyze(&self) {
-        self.store.analyze();
+        self.database.analyze();
     }
 
     /// One sample of each operation on a chat, and of each list.

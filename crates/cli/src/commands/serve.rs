@@ -6,7 +6,7 @@ use holdpoint_cli::config::{Config, ConfigError};
 use holdpoint_protocol::status::{McpState, McpStatus};
 use holdpoint_runtime::{
     Runtime,
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     tool::{
         ToolSet,
         mcp::{McpServer, McpServers, McpSnapshot, McpWatch},
@@ -201,7 +201,7 @@ async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: Ca
     }
 }
 
-async fn log(place: Option<Place>) -> Result<Arc<dyn Log>, Failure> {
+async fn log(place: Option<Place>) -> Result<Arc<dyn Store>, Failure> {
     match place {
         None => Ok(Arc::new(MemoryLog::default())),
         Some(place) => Ok(place.open().await?),

@@ -17,7 +17,7 @@ use holdpoint_runtime::{
     approvers::Approvers,
     clock::Timestamp,
     input_sha256,
-    log::{BatchHash, Log, SqliteLog},
+    log::{BatchHash, SqliteLog, Store},
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };
 use holdpoint_server::Role;
@@ -63,7 +63,7 @@ impl Scene {
         Self::on(Arc::new(log), folder).await
     }
 
-    async fn on(log: Arc<dyn Log>, folder: TempDir) -> Self {
+    async fn on(log: Arc<dyn Store>, folder: TempDir) -> Self {
         let ran = Ran::default();
         let turn = |says: &str, tool: &str| {
             json!({"when": says, "steps": [
@@ -313,7 +313,7 @@ fn forge_deletion(file: &Connection, chat: &str, by: &str) {
 const ROWS: &[Row] = &[
     ("nothing", No, No, &[|_| {}]),
     (
-        "events of a chat changed, removed, added, exchanged, or moved to another chat",
+        "facts of a chat changed, removed, added, exchanged, or moved to another chat",
         Found,
         Found,
         &[
@@ -340,7 +340,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "events changed and all later hashes computed anew",
+        "facts changed and all later hashes computed anew",
         Found,
         Found,
         &[|file| {
@@ -349,7 +349,7 @@ const ROWS: &[Row] = &[
         }],
     ),
     (
-        "events changed, all later hashes computed anew, and every line and row that follows from them changed too",
+        "facts changed, all later hashes computed anew, and every line and row that follows from them changed too",
         No,
         Found,
         &[|file| {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::future::{join_all, try_join_all};
-use holdpoint_log::{Append, AppendResult, DeleteResult, Health, NodeId};
+use holdpoint_log::{Append, AppendResult, Cluster, DeleteResult, Health, Log, NodeId};
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_testkit::{
     Postgres,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Admin, RuntimeError, audit, chat::Command, runtime::Inner};
 use crate::{
-    log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, Log, LogError, REVOCATION, Stored},
+    log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, LogError, REVOCATION, Store, Stored},
     subject::Subject,
 };
 
@@ -60,7 +60,7 @@ pub(super) fn hash_of(line: &AuditEntry, previous: BatchHash) -> BatchHash {
 }
 
 /// The hash of all lines of a chat. Revocations are left out: there may be more of them later.
-async fn lines_before(log: &dyn Log, chat: &ChatId) -> Result<LinesHash, LogError> {
+async fn lines_before(log: &dyn Store, chat: &ChatId) -> Result<LinesHash, LogError> {
     let mut hash = LinesHash::default();
     let mut query = AuditQuery { chat: Some(chat.clone()), ..AuditQuery::default() };
     loop {

@@ -33,7 +33,7 @@ use crate::{
     clock::{Clock, SharedClock},
     fact::{CallOrder, NextTurn},
     identity::Identity,
-    log::{Found, Log, NodeId},
+    log::{Found, NodeId, Store},
     metrics::Metrics,
     model::Model,
     subject::Subject,
@@ -51,7 +51,7 @@ pub struct Runtime {
 }
 
 pub(super) struct Inner {
-    pub(super) log: Arc<dyn Log>,
+    pub(super) log: Arc<dyn Store>,
     pub(super) tools: watch::Sender<ToolSet>,
     /// The tool that asks whether to go on when the token budget is used up, if there is one.
     pub(super) budget_tool: Option<Tool>,

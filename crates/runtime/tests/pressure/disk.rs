@@ -12,7 +12,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     Runtime, RuntimeError,
     fact::Fact,
-    log::{Log, MemoryLog, NodeId, Ownership},
+    log::{MemoryLog, NodeId, Ownership, Store},
     subject::Subject,
     turn::Answered,
 };
@@ -23,14 +23,14 @@ use super::*;
 struct Setup {
     runtime: Runtime,
     log: Arc<FaultyLog>,
-    memory: Arc<dyn Log>,
+    memory: Arc<dyn Store>,
     ran: Arc<AtomicUsize>,
     gate: Gate,
 }
 
 async fn setup(calls: usize, gate: Gate) -> Setup {
     let ran = Arc::default();
-    let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let memory: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
     let builder = with_model(super::calls(calls)).log(log.clone()).tools(counting(&ran, &gate));
     Setup { runtime: builder.start().await.expect("starts"), log, memory, ran, gate }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Log, SqliteError, SqliteLog},
+    log::{SqliteError, SqliteLog, Store},
     subject::Subject,
     turn::Answered,
 };
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// Opens the log, as soon as whoever had it before is gone.
-async fn log(dir: &Path) -> Arc<dyn Log> {
+async fn log(dir: &Path) -> Arc<dyn Store> {
     for _ in 0..1000 {
         match SqliteLog::open(dir) {
             Err(SqliteError::InUse { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use holdpoint_runtime::{
     Limits, Runtime,
     clock::Timestamp,
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     subject::Subject,
 };
 use holdpoint_testkit::ManualClock;
@@ -31,7 +31,7 @@ async fn most_awake(runtime: &Runtime, is_done: impl AsyncFn() -> bool) -> usize
 
 #[tokio::test]
 async fn overdue_holds_are_settled_a_few_at_a_time() {
-    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let runtime = builder().log(Arc::clone(&log)).start().await.expect("starts");
     for number in 0..MANY {
         asked(&runtime, &format!("c{number}")).await;
@@ -50,7 +50,7 @@ async fn overdue_holds_are_settled_a_few_at_a_time() {
 
 #[tokio::test]
 async fn turns_that_were_cut_off_are_recovered_a_few_at_a_time_and_within_the_limit() {
-    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let roomy = Limits { turns: 10_000, turns_per_subject: 10_000, ..Limits::default() };
     let runtime = with_model(Arc::new(Silent)).log(Arc::clone(&log)).limits(roomy);
     let runtime = runtime.start().await.expect("starts");

@@ -12,7 +12,7 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use holdpoint_protocol::chunk::FinishReason;
 use holdpoint_runtime::{
     Limits,
-    log::{Append, AppendResult, ForwardLog, Log, MemoryLog},
+    log::{Append, AppendResult, ForwardLog, Log, MemoryLog, Store},
     model::Usage,
 };
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Narrow {
 }
 
 impl ForwardLog for Narrow {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &self.log
     }
 

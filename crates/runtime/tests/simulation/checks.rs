@@ -12,7 +12,7 @@ use holdpoint_runtime::{
     chat::Chat,
     fact::{CallOrder, Cause, Fact, Outcome},
     grants::{GrantScope, GrantTerms},
-    log::{HoldQuery, HoldsOf, Log, Stored},
+    log::{HoldQuery, HoldsOf, Index, Log, Stored},
     verify, verify_grants,
     wire::history,
 };

@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     Profile,
     clock::{Clock, Timestamp},
     fact::Fact,
-    log::{HoldQuery, HoldRow, HoldsOf, Log},
+    log::{HoldQuery, HoldRow, HoldsOf, Index},
     wire::View,
 };
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ use holdpoint_server::{
     runtime::{
         Runtime, Subject, View,
         clock::Timestamp,
-        log::{Log, MemoryLog, SqliteLog},
+        log::{Store, MemoryLog, SqliteLog},
         model::ScriptModel,
     },
 };
@@ -37,7 +37,7 @@ async fn refunding(database: &Database, amount: f64) -> (Runtime, Arc<ManualCloc
 }
 
 /// The same with this log.
-async fn refunding_with(log: Arc<dyn Log>, database: &Database, amount: f64) -> (Runtime, Arc<ManualClock>) {
+async fn refunding_with(log: Arc<dyn Store>, database: &Database, amount: f64) -> (Runtime, Arc<ManualClock>) {
     let steps = json!([[{"toolCall": {"name": "refund", "input": {"amount": amount}}}], [{"text": ["Done."]}]]);
     let script = json!({"turns": [{"steps": steps}, {"steps": steps}]}).to_string();
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
