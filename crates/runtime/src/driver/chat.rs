@@ -291,7 +291,7 @@ impl ChatTask {
         let is_submit = matches!(input, Input::Submit(_));
         let is_new_chat = is_submit && self.may_open(subject);
         if !is_new_chat && self.state.subject.as_ref() != Some(subject) {
-            return Err(Failure::Refused(ChatError::NotFound));
+            return Err(Failure::Refused(ChatError::not_theirs(is_submit)));
         }
         self.look_back(input).await.map_err(Failure::Refused)?;
         if let Some(error) = self.refuses_as_shown(input, shown).await? {
@@ -343,7 +343,8 @@ impl ChatTask {
                     Some(owner) => *owner == subject,
                     None => may_be_new && self.may_open(&subject),
                 };
-                let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(ChatError::NotFound) });
+                let refusal = ChatError::not_theirs(may_be_new);
+                let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(refusal) });
                 Ok(())
             }
             Command::Prompt { by, prompt, response } => {

@@ -73,7 +73,7 @@ impl Chats<'_> {
         match self.runtime.inner.response_reader(self.owner, chat).await {
             Ok(reader) => Ok(ResponseStream::resume(reader, view, resume)),
             // This must not reveal whether another subject has a chat with this id.
-            Err(RuntimeError::NotFound) => Ok(None),
+            Err(RuntimeError::NotFound | RuntimeError::IdTaken) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -93,7 +93,7 @@ impl Client {
                 Err(RuntimeError::Unconfirmed | RuntimeError::Log(_) | RuntimeError::Busy) => {
                     sleep(self.random.millis(1500)).await;
                 }
-                Err(RuntimeError::NotFound | RuntimeError::Rejected(_)) => return,
+                Err(RuntimeError::NotFound | RuntimeError::IdTaken | RuntimeError::Rejected(_)) => return,
                 Err(error) => return self.world.violation(format!("{act:?} failed: {error}")),
             }
         }
