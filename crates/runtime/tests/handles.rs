@@ -24,8 +24,7 @@ use holdpoint_runtime::{
     },
     tool::StoredFile,
     transfer::{ExportError, Importer},
-    turn::ResponsePlan,
-    wire::Out,
+    wire::{Event, ResponsePlan},
 };
 use serde_json::{Value, json};
 
@@ -115,14 +114,10 @@ async fn a_live_connection_follows_and_submits() {
     let view = View::default();
     let live: Live<'_> = runtime.live(ann());
     let mut stream: LiveStream = live.follow(&chat, view).await.expect("is there");
-    let mut out: Vec<Out> = Vec::new();
+    let mut out: Vec<Event> = Vec::new();
     let next: Next = stream.next(&mut out).await;
     assert!(next == Next::More && !out.is_empty());
-    let chunks = out.iter().filter_map(|out| match out {
-        Out::Chunks(chunks) => Some(chunks),
-        Out::End => None,
-    });
-    let chunks: Vec<&Chunks> = chunks.collect();
+    let chunks: Vec<Chunks> = out.into_iter().filter_map(Event::into_chunks).collect();
     assert!(!chunks.is_empty());
     let refused: Result<LiveTaken> = live.submit(&chat, ChatRequest::user("chat", ""), view).await;
     let plan: Option<ResponsePlan> = refused.ok().map(|taken| taken.plan);
