@@ -201,8 +201,8 @@ async fn the_rest_has_names_too() {
     let changes: Changes = runtime.changes(ann());
     drop(changes);
     let tickets: Tickets<'_> = runtime.tickets();
-    let kept: Result<bool> = tickets.keep(b"digest", &admin(), Timestamp(clock.now().0 + 1000)).await;
-    let redeemed: Result<Option<Identity>> = tickets.redeem(b"digest").await;
+    let kept: Result<bool> = tickets.keep("digest", &admin(), Timestamp(clock.now().0 + 1000)).await;
+    let redeemed: Result<Option<Identity>> = tickets.redeem("digest").await;
     assert_eq!((kept, redeemed), (Ok(false), Ok(None)), "no other node has this log");
     let request = ChatRequest::user("another chat", "pay");
     assert!(runtime.submit_through(Channel::Ws, ann(), request, View::default()).await.is_ok());

@@ -185,22 +185,41 @@ async fn instructions(reader: &mut Reader) {
 }
 
 /// What happens in the newest version of the protocol, and with the setting. The client here can't answer, so it is cancelled.
+/// Servers made with both SDKs: the setting is needed, and enough.
 async fn asking_the_old_way(reader: &mut Reader) {
-    let failure = reader.page.promises("Server-to-client requests are not available on protocol revision 2026-07-28");
     let settings = reader.next("Prompts of a server", "toml");
-    let command = format!("command = ['node', '{}']", root().join("tests/mcp/asks.mjs").display());
-    let settings = settings.with(r#"url = "https://bookings.example/mcp""#, &command);
-    let (key, newest) = (r#"protocol = "2025-11-25""#, r#"protocol = "2026-07-28""#);
-    for (chat, settings, expected) in
-        [("newest", settings.clone().with(key, newest), failure), ("older", settings, "the user's answer: cancel")]
-    {
-        reader.save("holdpoint.toml", &settings);
-        reader.serve_settings();
-        reader.offered("bookings_ask").await;
-        reader.say(chat, "call bookings_ask {}").await;
-        reader.decide(&json!({"approved": true})).await;
-        let call = reader.settled(chat, "bookings_ask").await;
-        assert!(call.to_string().contains(expected), "{call}");
+    let address = r#"url = "https://bookings.example/mcp""#;
+    let program = format!("command = ['node', '{}']", root().join("tests/mcp/asks.mjs").display());
+    let python = root().join("target/tools/mcp-server-time/bin/python");
+    assert!(python.exists(), "{} is not there: run `cargo xtask setup`", python.display());
+    let (_python, url) = listening(reader, &format!("exec {} tests/mcp/asks.py", python.display()));
+    let [typescript_fails, python_fails] = [
+        "Server-to-client requests are not available on protocol revision 2026-07-28",
+        "Cannot send 'elicitation/create': this transport context has no back-channel",
+    ]
+    .map(|failure| reader.page.promises(failure));
+    let servers = [
+        ("typescript", settings.clone().with(address, &program), typescript_fails),
+        ("python", settings.with("https://bookings.example", &url), python_fails),
+    ];
+    let (older, newest) = (r#"protocol = "2025-11-25""#, r#"protocol = "2026-07-28""#);
+    for (sdk, settings, failure) in servers {
+        let by_default = settings.clone().with(older, "");
+        let cases = [
+            ("default", by_default, failure),
+            ("newest", settings.clone().with(older, newest), failure),
+            ("older", settings, "the user's answer: cancel"),
+        ];
+        for (protocol, settings, expected) in cases {
+            reader.save("holdpoint.toml", &settings);
+            reader.serve_settings();
+            reader.offered("bookings_ask").await;
+            let chat = format!("{sdk}-{protocol}");
+            reader.say(&chat, "call bookings_ask {}").await;
+            reader.decide(&json!({"approved": true})).await;
+            let call = reader.settled(&chat, "bookings_ask").await;
+            assert!(call.to_string().contains(expected), "{chat}: {call}");
+        }
     }
 }
 

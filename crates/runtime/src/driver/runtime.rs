@@ -25,6 +25,7 @@ use super::{
     lists::HoldCountCache,
     recovery::ToRecover,
     running::Running,
+    secrets::ServerSecrets,
     shown::Shown,
 };
 use holdpoint_core::is_unseen;
@@ -52,6 +53,7 @@ pub struct Runtime {
 
 pub(super) struct Inner {
     pub(super) log: Arc<dyn Store>,
+    pub(super) secrets: ServerSecrets,
     pub(super) tools: watch::Sender<ToolSet>,
     /// The tool that asks whether to go on when the token budget is used up, if there is one.
     pub(super) budget_tool: Option<Tool>,
