@@ -22,10 +22,8 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, Gate, SharedLog};
+use holdpoint_testkit::{AppendFault, FaultyLog, Gate, SharedLog, until, within};
 use serde_json::{Value, json};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A node whose tool `pay` counts its runs, and waits at a gate.
 struct Node {
@@ -111,19 +109,6 @@ fn open_gate() -> Gate {
     let gate = Gate::new();
     gate.open();
     gate
-}
-
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
-}
-
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    within(what, async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 /// Whatever the nodes know of it when they decide, one of them uses it.
