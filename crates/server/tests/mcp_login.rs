@@ -5,16 +5,14 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use holdpoint_runtime::tool::{
     Secret, ToolContext,
     mcp::{McpOAuth, McpServer, McpSettings, McpTransport, SecretUrl},
 };
+use holdpoint_testkit::PATIENCE;
 use serde_json::json;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that ends with the test.
 struct Running(Child);
