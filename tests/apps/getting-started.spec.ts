@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test as base, expect } from "@playwright/test";
+import { test as base, expect, type Page } from "@playwright/test";
 import { Holdpoint } from "./support/holdpoint";
 import { answers, folderOf, repository, run, start } from "./support/process";
 import { ChatRecord } from "./support/record";
@@ -18,7 +18,7 @@ const block = (language: string, index = 0) => {
   return code;
 };
 
-const test = base.extend<{ holdpoint: Holdpoint; record: ChatRecord }, { ports: number[]; address: string }>({
+const test = base.extend<{ holdpoint: Holdpoint }, { ports: number[]; address: string }>({
   ports: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of the fixtures from the pattern.
     async ({}, use, { parallelIndex }) => use(prepared().ports.slice(2 * parallelIndex)),
@@ -53,8 +53,14 @@ const test = base.extend<{ holdpoint: Holdpoint; record: ChatRecord }, { ports: 
     await use(holdpoint);
     await holdpoint.remove();
   },
-  record: async ({ holdpoint }, use) => use(new ChatRecord(holdpoint, "my-first-chat")),
 });
+
+/** The chat that the page has made, by the id in its address. */
+function recordOf(page: Page, holdpoint: Holdpoint): ChatRecord {
+  const id = new URL(page.url()).searchParams.get("chat");
+  if (id === null) throw new Error("The address has no chat.");
+  return new ChatRecord(holdpoint, id);
+}
 
 test.beforeEach(async ({ page, address, holdpoint: _ }) => {
   await page.goto(address);
@@ -65,10 +71,10 @@ test.beforeEach(async ({ page, address, holdpoint: _ }) => {
   await expect(page.getByRole("button", { name: "Approve" })).toBeVisible();
 });
 
-test("a payment is approved", async ({ page, record }) => {
+test("a payment is approved", async ({ page, holdpoint }) => {
   await page.getByRole("button", { name: "Approve" }).click();
   await expect(page.getByText("I sent 50 USD to Hanako")).toBeVisible();
-  await record.expectCalls(paid(950));
+  await recordOf(page, holdpoint).expectCalls(paid(950));
 });
 
 test("a payment is denied", async ({ page }) => {
@@ -76,17 +82,16 @@ test("a payment is denied", async ({ page }) => {
   await expect(page.getByText("Denied", { exact: true })).toBeVisible();
 });
 
-test("the card is still there after a reload", async ({ page, record }) => {
+test("the card is still there after a reload", async ({ page, holdpoint }) => {
   await page.reload();
   await page.getByRole("button", { name: "Approve" }).click();
   await expect(page.getByText("I sent 50 USD to Hanako")).toBeVisible();
-  await record.expectCalls(paid(950));
+  await recordOf(page, holdpoint).expectCalls(paid(950));
 });
 
 test("an approval while the server is down is sent by Try again, and the payment is made once", async ({
   page,
   holdpoint,
-  record,
 }) => {
   await holdpoint.kill();
   await expect(page.getByRole("status")).toContainText("No answer from");
@@ -96,5 +101,5 @@ test("an approval while the server is down is sent by Try again, and the payment
   await holdpoint.start();
   await page.getByRole("button", { name: "Try again" }).click();
   await expect(page.getByText("I sent 50 USD to Hanako")).toBeVisible();
-  await record.expectCalls(paid(950));
+  await recordOf(page, holdpoint).expectCalls(paid(950));
 });

@@ -29,4 +29,4 @@ export class Running {
 }
 
 /** Starts a command that runs until it is ended. */
-export function start(command: string, args: readonly string[], options?: ProcessOptions): Running | undefined;
+export function start(command: string, args: readonly string[], options?: ProcessOptions): Running;

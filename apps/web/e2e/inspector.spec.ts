@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { binary } from "../../../tests/support/server.mjs";
 import { isFull } from "../playwright.config";
 import { MODE_INFO, MODES } from "../src/modes";
-import { binary } from "./server";
 import { expect, test } from "./test";
 
 for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {

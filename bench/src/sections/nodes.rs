@@ -16,7 +16,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Next, Runtime, Subject, View,
     clock::Timestamp,
-    log::{Append, AppendId, AppendResult, Head, HoldChanges, Log, Ownership},
+    log::{Append, AppendId, AppendResult, Head, HoldChanges, Ownership, Store},
     turn::Answered,
 };
 
@@ -24,7 +24,7 @@ use crate::{
     measure::{Effort, Samples},
     plot::{Line, Plot},
     report::{Report, Unit},
-    world::{Engine, Filled, Kind, Scripted, Store, TALK, Templates, start},
+    world::{Database, Engine, Filled, Kind, Scripted, TALK, Templates, start},
 };
 
 /// How many operations are in flight at a time, and how many are made at that in one round.
@@ -59,14 +59,14 @@ impl Work {
 /// One of the setups that are compared.
 struct Setup {
     name: &'static str,
-    nodes: Vec<(Arc<dyn Log>, Runtime)>,
+    nodes: Vec<(Arc<dyn Store>, Runtime)>,
     /// Open approval requests, not decided yet.
     held: Vec<Filled>,
     /// The number of operations so far.
     done: usize,
     /// The rounds of each work and each load.
     rounds: Vec<(Work, usize, Round)>,
-    _store: Store,
+    _database: Database,
 }
 
 /// The result of one round.
@@ -155,18 +155,18 @@ fn plot(setups: &[Setup], work: Work) -> Plot {
 
 impl Setup {
     async fn new(name: &'static str, engine: &Engine, nodes: usize, rounds: usize) -> Self {
-        let store = engine.store();
+        let database = engine.database();
         let mut started = Vec::new();
         for _ in 0..nodes {
-            let log = store.open().await;
+            let log = database.open().await;
             let node = start(Arc::clone(&log), Arc::<Scripted>::default(), 0).await;
             started.push((log, node));
         }
         let count = rounds * LOADS.iter().map(|(_, count)| count).sum::<usize>();
         let each = |number: usize| (Kind::Approval, Subject::from(&*format!("person-{:06}", number / 100)));
         let held = Templates::play().await.fill(&*started[0].0, count, |_| true, each).await;
-        store.analyze();
-        Self { name, nodes: started, held, done: 0, rounds: Vec::new(), _store: store }
+        database.analyze();
+        Self { name, nodes: started, held, done: 0, rounds: Vec::new(), _database: database }
     }
 
     async fn round(&mut self, work: Work, in_flight: usize, count: usize) {
@@ -180,7 +180,7 @@ impl Setup {
             async move { tokio::spawn(one(work, number, log, node, held)).await.expect("it is taken") }
         });
         let latencies: Vec<f64> = futures::stream::iter(tasks).buffer_unordered(in_flight).collect().await;
-        while self.nodes.iter().any(|(_, node)| node.awake() > 0) {
+        while self.nodes.iter().any(|(_, node)| node.admin().awake() > 0) {
             assert!(begun.elapsed() < ASLEEP_TIMEOUT, "a chat stays awake");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -207,7 +207,7 @@ impl Setup {
 }
 
 /// One operation. Returns its latency in microseconds.
-async fn one(work: Work, number: usize, log: Arc<dyn Log>, node: Runtime, held: Option<Filled>) -> f64 {
+async fn one(work: Work, number: usize, log: Arc<dyn Store>, node: Runtime, held: Option<Filled>) -> f64 {
     let begun = Instant::now();
     match work {
         Work::Append => {
@@ -217,7 +217,7 @@ async fn one(work: Work, number: usize, log: Arc<dyn Log>, node: Runtime, held: 
         Work::Decision => {
             let Filled { subject, approval, .. } = held.expect("enough holds");
             let decision = DecisionRequest::from(true);
-            let answered = node.decide(&subject, approval.expect("an approval request"), decision).await;
+            let answered = node.inbox(&subject).decide(approval.expect("an approval request"), decision).await;
             assert_eq!(answered, Ok(Answered::Taken));
         }
         Work::Message => {

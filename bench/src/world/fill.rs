@@ -14,8 +14,8 @@ use holdpoint_runtime::{
     Next, Profile, Subject, View,
     clock::Timestamp,
     log::{
-        Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Key, Log, MemoryLog, Ownership,
-        Stored,
+        Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Key, MemoryLog, Ownership,
+        Store, Stored,
     },
 };
 use serde_json::Value;
@@ -100,7 +100,7 @@ impl Templates {
     /// Writes `count` chats. `each` tells the kind and the subject of one. Returns those that `is_kept` names.
     pub(crate) async fn fill(
         &self,
-        log: &dyn Log,
+        log: &dyn Store,
         count: usize,
         is_kept: impl Fn(usize) -> bool,
         each: impl Fn(usize) -> (Kind, Subject),
@@ -128,7 +128,7 @@ impl Templates {
 
 impl Template {
     /// All batches of a chat, joined to one.
-    async fn of(log: &dyn Log, chat: &str) -> Self {
+    async fn of(log: &dyn Store, chat: &str) -> Self {
         let chat = ChatId::from(chat);
         let batches = log.read(&chat, 0, usize::MAX).await.expect("it reads");
         let facts = batches.iter().map(|batch| serde_json::from_slice::<Vec<Value>>(&batch.payload).expect("facts"));
@@ -194,7 +194,7 @@ impl Template {
 }
 
 /// The hold of a chat, once it is there.
-pub(crate) async fn held(log: &dyn Log, chat: &ChatId) -> HoldRow {
+pub(crate) async fn held(log: &dyn Store, chat: &ChatId) -> HoldRow {
     let begun = Instant::now();
     loop {
         let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
@@ -236,23 +236,23 @@ mod tests {
         let each = |number: usize| (kinds[number % 3], Subject::from("ann"));
         let filled = Templates::play().await.fill(&*log, 3000, |number| number >= 2997, each).await;
         let runtime = start(log, Arc::default(), 10_000).await;
-        assert_eq!(runtime.chats(&ann).await.map(|chats| chats.len()), Ok(3000));
-        let approvals = runtime.approvals(&ann).await.expect("it lists");
+        assert_eq!(runtime.chats(&ann).list().await.map(|chats| chats.len()), Ok(3000));
+        let approvals = runtime.inbox(&ann).list().await.expect("it lists");
         assert_eq!(approvals.len(), 1000);
         assert_eq!(Some(&approvals[999].approval_id), filled[1].approval.as_ref());
 
         let decision = DecisionRequest::from(true);
         let approval = filled[1].approval.clone().expect("an approval request");
-        assert_eq!(runtime.decide(&ann, approval, decision).await, Ok(Answered::Taken));
+        assert_eq!(runtime.inbox(&ann).decide(approval, decision).await, Ok(Answered::Taken));
         let ack =
             serde_json::json!({"toolCallId": filled[2].call, "status": "success", "output": {}, "requestedAt": ""});
         let request = serde_json::from_value(ack.clone()).expect("an ack");
-        assert_eq!(runtime.ack(&ann, request, ack).await, Ok(Answered::Taken));
+        assert_eq!(runtime.chats(&ann).ack(request, ack).await, Ok(Answered::Taken));
         for chat in &filled {
-            runtime.idle(&ann, &chat.chat).await.expect("its turn ends");
-            assert_eq!(runtime.messages(&ann, &chat.chat).await.map(|messages| messages.len()), Ok(2));
+            runtime.chats(&ann).idle(&chat.chat).await.expect("its turn ends");
+            assert_eq!(runtime.chats(&ann).messages(&chat.chat).await.map(|messages| messages.len()), Ok(2));
         }
-        assert_eq!(runtime.open_holds(&ann).await.map(|holds| holds.len()), Ok(1998));
-        assert_eq!(runtime.counts().unreadable_heads, 0);
+        assert_eq!(runtime.chats(&ann).open_holds().await.map(|holds| holds.len()), Ok(1998));
+        assert_eq!(runtime.admin().counts().unreadable_heads, 0);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use agent::{Asked, LOOK, OPEN, PAY, Scripted, TALK};
 pub(crate) use fill::{Filled, Kind, Templates, held};
 use holdpoint_runtime::{
     Limits, Runtime,
-    log::{Log, PostgresLog, PostgresOptions, SqliteLog},
+    log::{PostgresLog, PostgresOptions, SqliteLog, Store},
 };
 use holdpoint_testkit::Postgres;
 use tempfile::TempDir;
@@ -58,10 +58,10 @@ impl Engine {
     }
 
     /// An empty log of this engine.
-    pub(crate) fn store(&self) -> Store {
+    pub(crate) fn database(&self) -> Database {
         match self {
-            Self::Sqlite => Store::Sqlite(tempfile::tempdir().expect("a folder of its own")),
-            Self::Postgres(server) => Store::Postgres(Arc::clone(server), server.fresh_database()),
+            Self::Sqlite => Database::Sqlite(tempfile::tempdir().expect("a folder of its own")),
+            Self::Postgres(server) => Database::Postgres(Arc::clone(server), server.fresh_database()),
         }
     }
 
@@ -90,13 +90,13 @@ pub(crate) fn own_cpu() -> u64 {
 
 /// Where a log is kept.
 #[derive(Debug)]
-pub(crate) enum Store {
+pub(crate) enum Database {
     Sqlite(TempDir),
     Postgres(Arc<Postgres>, String),
 }
 
-impl Store {
-    pub(crate) async fn open(&self) -> Arc<dyn Log> {
+impl Database {
+    pub(crate) async fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Sqlite(folder) => Arc::new(SqliteLog::open(folder.path()).expect("a folder of its own")),
             Self::Postgres(server, database) => {
@@ -115,7 +115,7 @@ impl Store {
 }
 
 /// A runtime with the scripted model. Only the limits that these sizes exceed are raised.
-pub(crate) async fn start(log: Arc<dyn Log>, model: Arc<Scripted>, open_chats: usize) -> Runtime {
+pub(crate) async fn start(log: Arc<dyn Store>, model: Arc<Scripted>, open_chats: usize) -> Runtime {
     let limits = Limits::default();
     let limits = Limits {
         open_chats_per_subject: limits.open_chats_per_subject.max(open_chats),

@@ -5,14 +5,14 @@ use holdpoint_protocol::ids::ChatId;
 
 use holdpoint_core::{clock::Timestamp, subject::Subject};
 
-/// The position of the entry for a revoked grant is that of the event that made the grant, and this. No chat has as many
-/// events.
+/// The position of the entry for a revoked grant is that of the fact that made the grant, and this. No chat has as many
+/// facts.
 pub const REVOCATION: u64 = 1 << 52;
 
 /// One entry of the record: a step of a call. It stays when its chat is deleted, without its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRow {
-    /// Which of the append's events it is about.
+    /// Which of the append's facts it is about.
     pub index: u32,
     /// When it happened.
     pub at: Timestamp,
@@ -31,7 +31,7 @@ pub struct AuditRow {
 pub struct AuditEntry {
     /// The chat.
     pub chat: ChatId,
-    /// The position of the event in its chat.
+    /// The position of the fact in its chat.
     pub position: u64,
     /// The owner of the chat at that time.
     pub owner: Subject,

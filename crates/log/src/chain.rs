@@ -11,7 +11,7 @@ use holdpoint_protocol::ids::ChatId;
 #[non_exhaustive]
 pub enum Break {
     /// A batch, or the end of the chat, is not where the one before it ended.
-    #[error("position {expected}: events are missing or were moved: the log goes on at {found}")]
+    #[error("position {expected}: facts are missing or were moved: the log goes on at {found}")]
     Gap {
         /// Where the next batch should begin.
         expected: u64,
@@ -20,7 +20,7 @@ pub enum Break {
     },
     /// The hash of what is stored is not the one that was recorded after it.
     #[error(
-        "position {from}: the events from here to {to} were changed, or the hash recorded after them was: \
+        "position {from}: the facts from here to {to} were changed, or the hash recorded after them was: \
          their hash is {found}, and {expected} was recorded"
     )]
     Changed {
@@ -35,7 +35,7 @@ pub enum Break {
     },
     /// A batch after the beginning of the chain has no hash.
     #[error(
-        "position {at}: the hash {expected} of the events before is not recorded: it was removed, or something else wrote this"
+        "position {at}: the hash {expected} of the facts before is not recorded: it was removed, or something else wrote this"
     )]
     Missing {
         /// Where the batch begins.
@@ -45,14 +45,14 @@ pub enum Break {
     },
     /// There is no chain: neither this batch nor one before it carries a hash.
     #[error(
-        "position {at}: the hash of the events before is not recorded: it was removed, or something else wrote this"
+        "position {at}: the hash of the facts before is not recorded: it was removed, or something else wrote this"
     )]
     Unchained {
         /// Where the batch begins.
         at: u64,
     },
     /// The chain begins with the hash of something that is not there.
-    #[error("position {at}: the chain should begin here, but {found} is recorded as the hash of events before")]
+    #[error("position {at}: the chain should begin here, but {found} is recorded as the hash of facts before")]
     Beginning {
         /// Where the batch begins.
         at: u64,

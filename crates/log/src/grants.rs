@@ -21,7 +21,7 @@ pub struct GrantChanges {
 pub struct GrantRow {
     /// Its id, which no other grant has.
     pub id: GrantId,
-    /// Which of the append's events makes it.
+    /// Which of the append's facts makes it.
     pub index: u32,
     /// The tool.
     pub tool: Box<str>,
@@ -61,9 +61,9 @@ pub struct StoredGrant {
     pub tool: Box<str>,
     /// Who made it.
     pub maker: Subject,
-    /// The chat whose event made it; `None` if somebody has changed that to one that is not there.
+    /// The chat whose fact made it; `None` if somebody has changed that to one that is not there.
     pub made_in: Option<ChatId>,
-    /// The position of that event.
+    /// The position of that fact.
     pub position: u64,
     /// When.
     pub made_at: Timestamp,

@@ -7,15 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, DeleteResult,
-    Deletion, Digest, Due, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts,
-    HoldQuery, HoldRow, Listed, ListedHold, Log, LogError, Misfit, NodeId, Ownership, Revocation, Stored, StoredGrant,
-    Usage, WAKEUPS, Wakeup, one_node::one_node,
+    Append, AppendId, AppendResult, AuditRow, Batch, BatchHash, ChatChange, Cluster, DeleteResult, Deletion, Found,
+    Head, Health, HoldRow, NodeId, OneNode, Ownership, Store, Stored, WAKEUPS, Wakeup,
 };
 use holdpoint_core::{approvers::Approver, clock::Timestamp, subject::Subject};
 
@@ -23,6 +20,8 @@ mod debug;
 mod grants;
 mod heads;
 mod holds;
+mod index;
+mod log;
 mod record;
 
 use grants::Grants;
@@ -99,162 +98,9 @@ impl Default for MemoryLog {
     }
 }
 
-impl Log for MemoryLog {
-    one_node!();
-
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
-        Box::pin(async move {
-            let mut changed = Vec::new();
-            let results = {
-                let mut chats = self.chats();
-                let append = |append: Append| {
-                    let change = ChatChange::of(&append);
-                    let result = chats.append(append);
-                    if matches!(result, AppendResult::Committed { .. }) {
-                        changed.push(change);
-                    }
-                    result
-                };
-                appends.into_iter().map(append).collect()
-            };
-            for change in changed {
-                // Having no subscribers is fine.
-                let _ = self.wakeups.send(Wakeup::Chat(change));
-            }
-            results
-        })
-    }
-
-    fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
-        Box::pin(async move {
-            let chats = self.chats();
-            let Some(chat) = chats.by_id.get(chat) else { return Ok(Vec::new()) };
-            let start = chat.batches.partition_point(|(_, batch)| end(batch) <= after);
-            Ok(chat.batches[start..].iter().take(limit).map(|(_, batch)| batch.clone()).collect())
-        })
-    }
-
-    fn digests<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        from: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
-        Box::pin(async move {
-            let chats = self.chats();
-            let Some(chat) = chats.by_id.get(chat) else { return Ok(Vec::new()) };
-            Ok(chat.digests.range(from..).take(limit).map(|(first, digest)| (*first, digest.clone())).collect())
-        })
-    }
-
-    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
-        self.wakeups.subscribe()
-    }
-
-    fn health(&self) -> watch::Receiver<Health> {
-        self.health.subscribe()
-    }
-
-    fn probe(&self) -> BoxFuture<'_, Health> {
-        Box::pin(async { Health::Writable })
-    }
-
-    fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        Box::pin(async move { Ok(self.chats().heads(&query, limit)) })
-    }
-
-    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-        Box::pin(async move { Ok(self.chats().stored(chat)) })
-    }
-
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-        Box::pin(
-            async move { Ok(self.chats().by_subject.get(subject).and_then(|owned| owned.by_key.get(key)).cloned()) },
-        )
-    }
-
-    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-        Box::pin(async move { Ok(self.chats().holds(&query, limit)) })
-    }
-
-    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
-        Box::pin(async move {
-            let chats = self.chats();
-            Ok(chats.due.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
-        })
-    }
-
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        Box::pin(async move { Ok(self.chats().count_holds(&times)) })
-    }
-
-    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
-        Box::pin(async move {
-            let chats = self.chats();
-            let open = chats.by_subject.get(subject).into_iter().flat_map(|owned| &owned.open);
-            let others = open.filter(|chat| chats.owned.get(*chat) != Some(&node));
-            let running = others.clone().filter(|chat| chats.owned.contains_key(*chat)).take(most).count();
-            Ok(Usage { running, open: others.take(most).count() })
-        })
-    }
-
-    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
-        Box::pin(async move { Ok(self.chats().record.list(&query, limit)) })
-    }
-
-    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-        Box::pin(async move { Ok(self.chats().grants.list(&query, limit)) })
-    }
-
-    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(async move {
-            self.chats().revoke(revocation);
-            Ok(())
-        })
-    }
-
-    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(async move {
-            let chats = self.chats();
-            let others = chats.owned.iter().filter(|(_, owner)| **owner != node);
-            Ok(others.take(limit).map(|(chat, _)| chat.clone()).collect())
-        })
-    }
-
-    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(async move { Ok(self.chats().ids(after.as_ref(), limit)) })
-    }
-
-    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
-        Box::pin(async move { Ok(self.chats().approvers(chat)) })
-    }
-
-    fn restore_holds<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        expected: u64,
-        holds: HoldChanges,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        Box::pin(async move { Ok(self.chats().restore_holds(chat, expected, holds)) })
-    }
-
-    /// Nobody else writes to it.
-    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-        Box::pin(async move {
-            let deleted = self.chats().delete(chat, deletion);
-            Ok(match deleted {
-                Ok(Some(change)) => {
-                    let _ = self.wakeups.send(Wakeup::Chat(change));
-                    DeleteResult::Deleted
-                }
-                Ok(None) => DeleteResult::Deleted,
-                Err(conflict) => conflict,
-            })
-        })
+impl Store for MemoryLog {
+    fn cluster(&self) -> &dyn Cluster {
+        &OneNode
     }
 }
 

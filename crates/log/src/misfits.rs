@@ -1,4 +1,4 @@
-//! Rows that do not fit to those that they belong to. What tables say twice, they must say alike; what follows from the events
+//! Rows that do not fit to those that they belong to. What tables say twice, they must say alike; what follows from the facts
 //! is compared by `verify`.
 
 use holdpoint_protocol::ids::ChatId;
@@ -99,7 +99,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         table: "chats",
-        what: "it is another node's than its last events say",
+        what: "it is another node's than its last facts say",
         sql: concat!(
             "SELECT chats.id, count(*) FROM @.chats AS chats
              WHERE deleted_at IS NULL AND chats.owner IS DISTINCT FROM

@@ -25,13 +25,13 @@ impl std::fmt::Display for NodeId {
 pub struct Append {
     /// The chat, created by its first append.
     pub chat: ChatId,
-    /// The number of events that the chat must have had so far, those before a deletion included.
+    /// The number of facts that the chat must have had so far, those before a deletion included.
     pub expected: u64,
     /// The same id at the same position is the same append.
     pub append_id: AppendId,
-    /// Number of events in the payload; at least 1.
+    /// Number of facts in the payload; at least 1.
     pub count: u32,
-    /// The events.
+    /// The facts.
     pub payload: Bytes,
     /// The chat's head after this append. It replaces the previous head.
     pub head: Head,
@@ -41,7 +41,7 @@ pub struct Append {
     pub holds: HoldChanges,
     /// What it does to the ownership of the chat.
     pub ownership: Ownership,
-    /// What the runtime reads later in place of older events. Stored with the batch.
+    /// What the runtime reads later in place of older facts. Stored with the batch.
     pub digest: Option<Bytes>,
     /// What it adds to the record.
     pub audit: Vec<AuditRow>,
@@ -54,7 +54,7 @@ pub struct Append {
 pub struct Key {
     /// The id.
     pub id: Box<str>,
-    /// The position that [`Log::find`](super::Log::find) returns with the chat: from there on, the runtime reads what the
+    /// The position that [`Index::find`](super::Index::find) returns with the chat: from there on, the runtime reads what the
     /// id belongs to.
     pub at: u64,
     /// Whether any subject can look it up: it is found with [`Subject::nobody`] in place of the chat's subject.
@@ -125,7 +125,7 @@ impl HoldChanges {
     }
 }
 
-/// An open hold, as stored beside the events of its chat.
+/// An open hold, as stored beside the facts of its chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldRow {
     /// The call that waits.
@@ -210,12 +210,12 @@ pub struct Head {
     pub data: Bytes,
 }
 
-/// What a log has of a chat besides its events.
+/// What a log has of a chat besides its facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stored {
     /// A chat.
     Chat {
-        /// The number of events that it has had.
+        /// The number of facts that it has had.
         len: u64,
         /// Its head.
         head: Head,
@@ -224,7 +224,7 @@ pub enum Stored {
     },
     /// What is left of a deleted chat. Only the same subject may use its id again, from this position on.
     Tombstone {
-        /// The number of events that it had, and one for its deletion.
+        /// The number of facts that it had, and one for its deletion.
         len: u64,
         /// The owner of the chat.
         subject: Subject,
@@ -236,7 +236,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// The number of events, those before a deletion included.
+    /// The number of facts, those before a deletion included.
     #[allow(clippy::len_without_is_empty, reason = "something is stored")]
     pub fn len(&self) -> u64 {
         match self {
@@ -245,7 +245,7 @@ impl Stored {
     }
 }
 
-/// A stored digest: the number of events before its batch, and its bytes.
+/// A stored digest: the number of facts before its batch, and its bytes.
 pub type Digest = (u64, Bytes);
 
 /// The result of an append.
@@ -267,10 +267,10 @@ pub enum AppendResult {
     Unknown,
 }
 
-/// The deletion of a chat: an event of its own, at the next position.
+/// The deletion of a chat: a fact of its own, at the next position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
-    /// The number of events that the chat must have had so far.
+    /// The number of facts that the chat must have had so far.
     pub expected: u64,
     /// The hash that the tombstone gets. The batch of a chat that uses the id again carries it.
     pub hash: BatchHash,
@@ -290,11 +290,11 @@ pub enum DeleteResult {
 /// One stored append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// Number of events before it.
+    /// Number of facts before it.
     pub first: u64,
-    /// Number of events in it.
+    /// Number of facts in it.
     pub count: u32,
-    /// The events.
+    /// The facts.
     pub payload: Bytes,
     /// The owner of the chat after this append.
     pub owner: Option<NodeId>,

@@ -15,7 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use child::{child, given_folder};
-use holdpoint_log::{Append, AppendResult, Batch, Log, SqliteLog, Walk};
+use holdpoint_log::{Append, AppendResult, Batch, Log, SqliteLog, Store, Walk};
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_testkit::log_suite::append;
 use tempfile::TempDir;
@@ -23,10 +23,10 @@ use tempfile::TempDir;
 const CHATS: u64 = 8;
 
 fn payload(chat: u64, at: u64) -> Bytes {
-    Bytes::from(format!("event {at} of chat {chat} ").repeat((at % 50) as usize + 1))
+    Bytes::from(format!("fact {at} of chat {chat} ").repeat((at % 50) as usize + 1))
 }
 
-async fn all(log: &dyn Log, chat: u64) -> Vec<Batch> {
+async fn all(log: &dyn Store, chat: u64) -> Vec<Batch> {
     log.read(&chat.to_string().as_str().into(), 0, usize::MAX).await.expect("it reads")
 }
 
@@ -40,8 +40,8 @@ async fn child_that_appends() {
         let log = Arc::clone(&log);
         tokio::spawn(async move {
             for at in all(&*log, chat).await.len() as u64.. {
-                let event = Append { payload: payload(chat, at), ..append(&chat.to_string(), at, at.into()) };
-                assert_eq!(log.append_many(vec![event]).await, [AppendResult::Committed { len: at + 1 }]);
+                let next = Append { payload: payload(chat, at), ..append(&chat.to_string(), at, at.into()) };
+                assert_eq!(log.append_many(vec![next]).await, [AppendResult::Committed { len: at + 1 }]);
                 println!("committed {chat} {at}");
             }
         })
@@ -99,17 +99,17 @@ async fn what_was_committed_survives_being_killed() {
 async fn child_whose_disk_is_full() {
     let Some(dir) = given_folder() else { return };
     let log = SqliteLog::open(&dir).expect("it opens");
-    let event = |at, size| Append { payload: vec![b'x'; size].into(), ..append("chat", at, at.into()) };
-    let one = async |event| log.append_many(vec![event]).await[0];
-    assert_eq!(one(event(0, 1000)).await, AppendResult::Committed { len: 1 });
+    let next = |at, size| Append { payload: vec![b'x'; size].into(), ..append("chat", at, at.into()) };
+    let one = async |append| log.append_many(vec![append]).await[0];
+    assert_eq!(one(next(0, 1000)).await, AppendResult::Committed { len: 1 });
     for _ in 0..3 {
         // Less than the writer keeps in memory: the first to fail is the commit.
-        assert_eq!(one(event(1, 3_000_000)).await, AppendResult::Unknown);
+        assert_eq!(one(next(1, 3_000_000)).await, AppendResult::Unknown);
         assert_eq!(log.read(&"chat".into(), 0, 10).await.expect("it reads").len(), 1);
     }
     // There is room for something smaller, and the log has taken no harm.
-    assert_eq!(one(event(1, 1000)).await, AppendResult::Committed { len: 2 });
-    assert_eq!(one(event(2, 1000)).await, AppendResult::Committed { len: 3 });
+    assert_eq!(one(next(1, 1000)).await, AppendResult::Committed { len: 2 });
+    assert_eq!(one(next(2, 1000)).await, AppendResult::Committed { len: 3 });
     fs::write(dir.join("went-well"), "").expect("it writes");
 }
 

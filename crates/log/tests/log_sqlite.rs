@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use futures::{future::join_all, poll};
-use holdpoint_log::{Append, AppendResult, HeadQuery, Log, SqliteError, SqliteLog};
+use holdpoint_log::{Append, AppendResult, HeadQuery, Index, Log, SqliteError, SqliteLog};
 use holdpoint_testkit::log_suite::{append, deletion, every_change_breaks_the_chain};
 use tempfile::TempDir;
 use tokio::task::unconstrained;
@@ -32,8 +32,8 @@ async fn everything_survives_reopening() {
     let query = HeadQuery::default;
     let log = open(&dir);
     for at in 0..100 {
-        let event = Append { keys: vec![format!("key {at}").into()], ..append("chat", at, at.into()) };
-        assert_eq!(log.append_many(vec![event]).await, [AppendResult::Committed { len: at + 1 }]);
+        let next = Append { keys: vec![format!("key {at}").into()], ..append("chat", at, at.into()) };
+        assert_eq!(log.append_many(vec![next]).await, [AppendResult::Committed { len: at + 1 }]);
     }
     let before = (log.read(&"chat".into(), 0, 1000).await, log.heads(query(), 10).await);
     drop(log);
@@ -149,9 +149,9 @@ async fn a_forgotten_chat_is_not_in_the_file_any_more() {
         file.windows(secret.len()).any(|window| window == secret.as_bytes())
     };
     let log = open(dir.path());
-    let event = |chat: &str, at, payload: String| Append { payload: payload.into(), ..append(chat, at, at.into()) };
-    log.append_many(vec![event("chat", 0, secret.into()), event("stays", 0, "x".into())]).await;
-    log.append_many(vec![event("chat", 1, secret.repeat(1000))]).await;
+    let of = |chat: &str, at, payload: String| Append { payload: payload.into(), ..append(chat, at, at.into()) };
+    log.append_many(vec![of("chat", 0, secret.into()), of("stays", 0, "x".into())]).await;
+    log.append_many(vec![of("chat", 1, secret.repeat(1000))]).await;
     drop(log);
     assert!(contains());
     let log = open(dir.path());

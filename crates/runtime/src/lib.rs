@@ -37,10 +37,10 @@
 //! let chunks: Vec<_> = response.collect().await;
 //! assert!(!chunks.is_empty());
 //!
-//! let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
-//! runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await?;
-//! runtime.idle(&ann, &chat).await?;
-//! assert_eq!(runtime.messages(&ann, &chat).await?.len(), 2);
+//! let approval = runtime.inbox(&ann).list().await.expect("it lists").remove(0);
+//! runtime.inbox(&ann).decide(approval.approval_id, DecisionRequest::from(true)).await?;
+//! runtime.chats(&ann).idle(&chat).await?;
+//! assert_eq!(runtime.chats(&ann).messages(&chat).await?.len(), 2);
 //!
 //! // Running turns get up to ten seconds to finish or to reach a hold. The next start recovers the others.
 //! runtime.shutdown(std::time::Duration::from_secs(10)).await;
@@ -50,7 +50,25 @@
 //!
 //! A program that embeds the server calls `Server::shutdown`, which ends its connections too.
 //!
-//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
+//! # Where things are
+//!
+//! A [`Runtime`] starts, takes messages and shuts down. Everything else is behind a handle for each topic, which costs
+//! nothing to get:
+//!
+//! | handle | what it does |
+//! | --- | --- |
+//! | [`runtime.chats(&subject)`](Runtime::chats) | lists, reads, resumes, stops and deletes the chats of a subject |
+//! | [`runtime.inbox(&identity)`](Runtime::inbox) | lists approval requests, and decides them |
+//! | [`runtime.grants(&identity)`](Runtime::grants) | lists and revokes grants |
+//! | [`runtime.audit(&identity)`](Runtime::audit) | reads the record |
+//! | [`runtime.live(&identity)`](Runtime::live) | follows a chat over a connection that stays open |
+//! | [`runtime.admin()`](Runtime::admin) | the chats of all subjects, the state of this node, verification, export |
+//! | [`runtime.tickets()`](Runtime::tickets) | logins of WebSockets that several nodes share |
+//!
+//! Where rights matter, a method takes an [`Identity`], which has roles and groups. Where only the key is needed under which
+//! chats are stored, it takes a [`Subject`]. A subject is also an identity: a user of this name, without groups.
+//!
+//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Store`]; the contract
 //! suite of `holdpoint-testkit` tests an engine.
 //!
 //! # Features
@@ -72,11 +90,11 @@ mod driver;
 mod metrics;
 
 pub use driver::{
-    Agent, Anchor, ApprovalCursor, ApprovalFilter, ApprovalRow, ApprovalState, AuditCursor, Change, Changes,
-    ChatCursor, ChatSummary, Counts, CursorError, DELETED, Finding, GONE, GrantAnchor, GrantCursor, Hold, Limits,
-    LineChange, LiveStream, LiveTaken, Next, OpenHold, Page, ResponseStream, Runtime, RuntimeBuilder, RuntimeError,
-    StartError, StoredChat, Verified, audit_line, gone_chunks, gone_message, input_sha256, transfer, verify,
-    verify_chain, verify_grants, verify_tables,
+    Admin, Agent, Anchor, ApprovalCursor, ApprovalFilter, ApprovalRow, ApprovalState, Audit, AuditCursor, Change,
+    Changes, ChatCursor, ChatSummary, Chats, Counts, CursorError, DELETED, Finding, GONE, GrantAnchor, GrantCursor,
+    Grants, Hold, Inbox, Limits, LineChange, Live, LiveStream, LiveTaken, Next, OpenHold, Page, ResponseStream,
+    Runtime, RuntimeBuilder, RuntimeError, StartError, StoredChat, Tickets, Verified, audit_line, gone_chunks,
+    gone_message, input_sha256, transfer, verify, verify_chain, verify_grants, verify_tables,
 };
 pub use tool::{Tool, ToolContext, ToolError, ToolSet};
 

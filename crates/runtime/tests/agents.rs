@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Agent, Runtime,
     fact::Fact,
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{Instructions, MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
@@ -78,7 +78,8 @@ async fn the_client_sees_the_progress_while_the_tool_runs() {
     }
     // A reload in the middle gets it too.
     let resumed = runtime
-        .resume(&Subject::local(), &ChatId::from("c"), View::default(), Resume::Message)
+        .chats(&Subject::local())
+        .resume(&ChatId::from("c"), View::default(), Resume::Message)
         .await
         .expect("is resumed");
     seen.notify_one();
@@ -91,7 +92,7 @@ async fn the_client_sees_the_progress_while_the_tool_runs() {
     assert_eq!(outputs(&chunks), expected);
     assert_eq!(outputs(&resumed), expected);
     // The history has the outcome only.
-    let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("is there");
+    let messages = runtime.chats(&Subject::local()).messages(&ChatId::from("c")).await.expect("is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains("2 of 2") && !text.contains("1 of 2") && !text.contains("preliminary"), "{text}");
 }
@@ -135,7 +136,7 @@ async fn a_preliminary_output_is_limited() {
 #[tokio::test]
 async fn a_chat_has_its_own_agent() {
     let runs = Arc::new(AtomicUsize::new(0));
-    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let start = |runs: &Arc<AtomicUsize>| {
         let runs = Arc::clone(runs);
         let common = Tool::server("common", "Runs", |_: Value, _: ToolContext| async { Ok("common") });
@@ -155,7 +156,7 @@ async fn a_chat_has_its_own_agent() {
     let text = serde_json::to_string(&say(&runtime, "c").await).expect("json");
     assert!(text.contains(r#""output":"common""#), "{text}");
     let names = |runtime: &Runtime, chat: &str| {
-        let tools = runtime.tools_of(&Subject::local(), &ChatId::from(chat));
+        let tools = runtime.chats(&Subject::local()).tools(&ChatId::from(chat));
         tools.iter().map(|tool| tool.spec.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(&runtime, "c"), ["common"]);
@@ -164,12 +165,16 @@ async fn a_chat_has_its_own_agent() {
     assert!(text.contains("tool-approval-request"), "{text}");
     drop(runtime);
     let runtime = start(&runs).start().await.expect("starts again");
-    let approval = runtime.approvals(&Subject::local()).await.expect("it lists").remove(0);
+    let approval = runtime.inbox(Subject::local()).list().await.expect("it lists").remove(0);
     assert_eq!(runs.load(Ordering::SeqCst), 0);
-    runtime.decide(&Subject::local(), approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
-    within("the chat is idle", runtime.idle(&Subject::local(), &ChatId::from("special"))).await.expect("is idle");
+    runtime
+        .inbox(Subject::local())
+        .decide(approval.approval_id, DecisionRequest::from(true))
+        .await
+        .expect("is decided");
+    within("the chat is idle", runtime.chats(&Subject::local()).idle(&ChatId::from("special"))).await.expect("is idle");
     assert_eq!(runs.load(Ordering::SeqCst), 1);
-    let messages = runtime.messages(&Subject::local(), &ChatId::from("special")).await.expect("is there");
+    let messages = runtime.chats(&Subject::local()).messages(&ChatId::from("special")).await.expect("is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains(r#""output":"own""#) && text.contains("done"), "{text}");
 }
@@ -286,13 +291,13 @@ async fn a_turn_is_resumed_with_the_tools_that_it_had() {
         let awaited = if is_listed { PATIENCE } else { Duration::from_millis(100) };
         let only: ToolSet = [pay()].into_iter().collect();
         let second = start(only.with_awaited(Some(awaited)), &model).await;
-        second.decide(&Subject::local(), approval.expect("asked"), true).await.expect("taken");
+        second.inbox(Subject::local()).decide(approval.expect("asked"), true).await.expect("taken");
         if is_listed {
             tokio::time::sleep(Duration::from_millis(300)).await;
             assert_eq!(model.offered(), [[""; 0]; 0], "it waits for the tools");
             second.set_tools(both());
         }
-        second.idle(&Subject::local(), &ChatId::from("c")).await.expect("it ends");
+        second.chats(&Subject::local()).idle(&ChatId::from("c")).await.expect("it ends");
         // A server that does not answer at all does not hold the turn up for ever.
         let expected: &[&str] = if is_listed { &["late", "pay"] } else { &["pay"] };
         assert_eq!(model.offered(), [expected]);

@@ -13,7 +13,7 @@ use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     Runtime,
     fact::{Cause, Fact, Outcome},
-    log::{AuditQuery, Log, MemoryLog},
+    log::{AuditQuery, Index, Log, MemoryLog},
     model::{Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{
@@ -142,12 +142,12 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
             runtime.shutdown(Duration::from_secs(2)).await;
             runtime = start().await;
         }
-        Way::Stop => runtime.stop(&me(), &chat(), None).await.expect("stops"),
+        Way::Stop => runtime.chats(&me()).stop(&chat(), None).await.expect("stops"),
         Way::Message => {
             let request = ChatRequest::user("c", "again");
             drop(runtime.submit(&me(), request, View::default()).await.expect("is taken"));
         }
-        Way::Delete => runtime.delete(&me(), &chat()).await.expect("deletes"),
+        Way::Delete => runtime.chats(&me()).delete(&chat()).await.expect("deletes"),
     }
     if way == Way::Delete {
         let entries = log.audit(AuditQuery::default(), 100).await.expect("it lists");
@@ -159,9 +159,9 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
         return Cut { cause, text: String::new(), told: String::new() };
     }
     let request = ChatRequest::user("c", "again, please");
-    within("the chat is idle", runtime.idle(&me(), &chat())).await.expect("a chat");
+    within("the chat is idle", runtime.chats(&me()).idle(&chat())).await.expect("a chat");
     drop(runtime.submit(&me(), request, View::default()).await.expect("is taken"));
-    within("the chat is idle", runtime.idle(&me(), &chat())).await.expect("a chat");
+    within("the chat is idle", runtime.chats(&me()).idle(&chat())).await.expect("a chat");
     let settled: Vec<(Outcome, Cause)> = facts(&*log, chat())
         .await
         .into_iter()
@@ -183,7 +183,7 @@ async fn outcome(tool: Tool) -> Cut {
     let builder = Runtime::builder(Arc::clone(&model) as _).log(Arc::clone(&log) as _).tools(tools);
     let runtime = builder.start().await.expect("starts");
     let _response = runtime.submit(&me(), ChatRequest::user("c", "go"), View::default()).await.expect("is taken");
-    within("the chat is idle", runtime.idle(&me(), &chat())).await.expect("a chat");
+    within("the chat is idle", runtime.chats(&me()).idle(&chat())).await.expect("a chat");
     let settled = facts(&*log, chat()).await.into_iter().find_map(|fact| match fact {
         Fact::Settled { outcome, cause, .. } => Some((outcome, cause)),
         _ => None,

@@ -18,7 +18,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     fact::Fact,
     grants::RememberError,
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{Decisions, Prompt, Tool, ToolContext, ToolSet},
@@ -38,7 +38,7 @@ fn counting(ran: &Arc<AtomicUsize>) -> ToolSet {
     [tool.approve_always().build().expect("a valid tool")].into_iter().collect()
 }
 
-async fn start(log: Arc<dyn Log>, tools: ToolSet) -> Runtime {
+async fn start(log: Arc<dyn Store>, tools: ToolSet) -> Runtime {
     let script = json!({"turns": [{"steps": [[{"toolCall": {"name": "count", "input": {}}}], [{"text": ["done"]}]]}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
@@ -73,7 +73,7 @@ fn approval(chunks: &[Chunk]) -> ApprovalId {
 /// Waits until the turn of a chat is over.
 async fn ended(runtime: &Runtime, chat: &str) {
     loop {
-        let messages = runtime.messages(&Subject::local(), &ChatId::from(chat)).await.expect("the chat is there");
+        let messages = runtime.chats(&Subject::local()).messages(&ChatId::from(chat)).await.expect("the chat is there");
         if serde_json::to_string(&messages).expect("json").contains("done") {
             return;
         }
@@ -85,12 +85,12 @@ async fn ended(runtime: &Runtime, chat: &str) {
 async fn an_append_of_unknown_fate_is_done_once() {
     for fault in [AppendFault::UnknownBefore, AppendFault::UnknownAfter] {
         let ran = Arc::new(AtomicUsize::new(0));
-        let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        let memory: Arc<dyn Store> = Arc::new(MemoryLog::default());
         let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
         let runtime = start(log.clone(), counting(&ran)).await;
         let chunks = read(&mut submit(&runtime, said("c")).await).await;
         log.on_append(fault);
-        let decided = runtime.decide(&Subject::local(), approval(&chunks), true).await;
+        let decided = runtime.inbox(Subject::local()).decide(approval(&chunks), true).await;
         assert_eq!(decided, Ok(Answered::Taken));
         ended(&runtime, "c").await;
         assert_eq!(ran.load(Ordering::SeqCst), 1);
@@ -103,7 +103,7 @@ async fn an_append_of_unknown_fate_is_done_once() {
 #[tokio::test]
 async fn whoever_loses_the_race_reads_again() {
     let ran = Arc::new(AtomicUsize::new(0));
-    let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let memory: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
     let runtime = start(log.clone(), counting(&ran)).await;
     let chunks = read(&mut submit(&runtime, said("c")).await).await;
@@ -135,7 +135,7 @@ async fn whoever_loses_the_race_reads_again() {
         append.append_id.0 ^= 1;
         append
     }));
-    let decided = runtime.decide(&Subject::local(), approval(&chunks), true).await;
+    let decided = runtime.inbox(Subject::local()).decide(approval(&chunks), true).await;
     assert_eq!(decided, Ok(Answered::Contradicts), "the other answer stands");
     assert_eq!(ran.load(Ordering::SeqCst), 0);
 }
@@ -148,9 +148,9 @@ async fn twenty_people_answer_at_once() {
     let approval = approval(&chunks);
     let answers = (0..20).map(|number| {
         let (runtime, approval) = (runtime.clone(), approval.clone());
-        tokio::spawn(
-            async move { runtime.decide(&Subject::local(), approval, number % 2 == 0).await.expect("an answer") },
-        )
+        tokio::spawn(async move {
+            runtime.inbox(Subject::local()).decide(approval, number % 2 == 0).await.expect("an answer")
+        })
     });
     let answers: Vec<Answered> =
         futures::future::join_all(answers).await.into_iter().map(|answer| answer.expect("no panic")).collect();
@@ -169,18 +169,18 @@ async fn a_chat_that_waits_sleeps_and_wakes() {
     for number in 0..200 {
         questions.push(approval(&read(&mut submit(&runtime, said(&format!("c{number}"))).await).await));
     }
-    assert_eq!(runtime.holds().await.expect("it counts"), 200);
-    assert_eq!(runtime.approvals(&Subject::local()).await.expect("it lists").len(), 200);
-    while runtime.awake() > 0 {
+    assert_eq!(runtime.admin().holds().await.expect("it counts"), 200);
+    assert_eq!(runtime.inbox(Subject::local()).list().await.expect("it lists").len(), 200);
+    while runtime.admin().awake() > 0 {
         tokio::task::yield_now().await;
     }
     for approval in questions {
-        assert_eq!(runtime.decide(&Subject::local(), approval, true).await, Ok(Answered::Taken));
+        assert_eq!(runtime.inbox(Subject::local()).decide(approval, true).await, Ok(Answered::Taken));
     }
     for number in 0..200 {
         ended(&runtime, &format!("c{number}")).await;
     }
-    assert_eq!((ran.load(Ordering::SeqCst), runtime.holds().await.expect("it counts")), (200, 0));
+    assert_eq!((ran.load(Ordering::SeqCst), runtime.admin().holds().await.expect("it counts")), (200, 0));
 }
 
 /// A tool that runs asks the user: a call of the browser's that the model knows nothing of. An answer, or none in time, comes back to it.
@@ -226,7 +226,7 @@ async fn a_running_tool_asks_the_user() {
             Some(output) => {
                 let result =
                     FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None };
-                assert_eq!(runtime.result(&Subject::local(), call, result).await, Ok(Answered::Taken));
+                assert_eq!(runtime.live(Subject::local()).result(call, result).await, Ok(Answered::Taken));
             }
             None => clock.advance(Duration::from_secs(31)),
         }
@@ -258,10 +258,10 @@ async fn an_approval_does_not_run_another_tool_of_the_same_name() {
     let runtime = start(Arc::new(MemoryLog::default()), named("one server")).await;
     let chunks = read(&mut submit(&runtime, said("c")).await).await;
     runtime.set_tools(named("another server"));
-    assert_eq!(runtime.decide(&Subject::local(), approval(&chunks), true).await, Ok(Answered::Taken));
+    assert_eq!(runtime.inbox(Subject::local()).decide(approval(&chunks), true).await, Ok(Answered::Taken));
     ended(&runtime, "c").await;
     assert_eq!(ran.load(Ordering::SeqCst), 0);
-    let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("the chat is there");
+    let messages = runtime.chats(&Subject::local()).messages(&ChatId::from("c")).await.expect("the chat is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains("not there any more"), "{text}");
 }
@@ -284,16 +284,17 @@ async fn an_open_request_does_not_change_with_its_tool() {
     let (me, chat) = (Subject::local(), ChatId::from("c"));
     let runtime = start(Arc::new(MemoryLog::default()), tool("Count", "n", Decisions::default())).await;
     let asked = approval(&read(&mut submit(&runtime, said("c")).await).await);
-    let before = runtime.approvals(&me).await.expect("it lists");
+    let before = runtime.inbox(&me).list().await.expect("it lists");
     let allowed = ["approve", "deny", "edit", "answer", "remember"];
     assert_eq!(json!(before[0].allowed), json!(allowed));
 
     // The new tool takes another input, and nobody may edit it. What was asked stands, in the list, by id, and in the chat.
     runtime.set_tools(tool("Something else", "m", Decisions::PLAIN));
-    assert_eq!(runtime.approvals(&me).await.expect("it lists"), before);
-    let open = runtime.approval(&me, &asked).await.expect("it reads");
+    assert_eq!(runtime.inbox(&me).list().await.expect("it lists"), before);
+    let open = runtime.inbox(&me).get(&asked).await.expect("it reads");
     assert_eq!(open, Some(ApprovalState::Open(Box::new(before[0].clone()))));
-    let holds = runtime.holds_of(&me, &chat, Listed::Holds).await.expect("it lists");
+    let opened = runtime.chats(&me).open(&chat).await.expect("it opens");
+    let holds = opened.holds(Listed::Holds, &(&me).into()).await.expect("it lists");
     assert_eq!(json!(holds[0].allowed), json!(allowed));
 
     // An edit has to fit what was asked, and what the tool takes now.
@@ -305,16 +306,16 @@ async fn an_open_request_does_not_change_with_its_tool() {
     for (input, why) in
         [(json!({"m": 1}), "it does not fit what was asked"), (json!({"n": 1}), "the tool can't take it")]
     {
-        let answered = runtime.decide(&me, asked.clone(), edited(input)).await.expect("it is answered");
+        let answered = runtime.inbox(&me).decide(asked.clone(), edited(input)).await.expect("it is answered");
         assert!(matches!(answered, Answered::UnfitInput { .. }), "{why}: {answered:?}");
     }
     // A grant would rely on a tool that nobody was asked about.
     let remember = serde_json::from_value(json!({"scope": "chat", "match": "tool"})).expect("valid");
     let remembered = DecisionRequest { remember: Some(remember), ..DecisionRequest::from(true) };
-    let answered = runtime.decide(&me, asked.clone(), remembered).await;
+    let answered = runtime.inbox(&me).decide(asked.clone(), remembered).await;
     assert_eq!(answered, Ok(Answered::NotRemembered(RememberError::Changed)));
 
-    assert_eq!(runtime.decide(&me, asked, true).await, Ok(Answered::Taken));
+    assert_eq!(runtime.inbox(&me).decide(asked, true).await, Ok(Answered::Taken));
     ended(&runtime, "c").await;
     assert_eq!(*ran.lock().expect("no panic"), [json!({})]);
 }
@@ -327,7 +328,8 @@ async fn a_call_that_is_stopped_before_it_begins_does_not_run() {
     let approval = approval(&read(&mut submit(&runtime, said("c")).await).await);
     let (me, chat) = (Subject::local(), ChatId::from("c"));
     // One after the other, before anything else has its turn.
-    let (decided, stopped) = tokio::join!(biased; runtime.decide(&me, approval, true), runtime.stop(&me, &chat, None));
+    let (inbox, chats) = (runtime.inbox(&me), runtime.chats(&me));
+    let (decided, stopped) = tokio::join!(biased; inbox.decide(approval, true), chats.stop(&chat, None));
     assert_eq!((decided, stopped), (Ok(Answered::Taken), Ok(())));
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(ran.load(Ordering::SeqCst), 0);

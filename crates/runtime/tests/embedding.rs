@@ -89,14 +89,14 @@ async fn a_check_decides_whether_a_person_is_asked() {
 
     let runtime = builder(limited(&checks), &json!({"amount": 101})).start().await.expect("starts");
     say(&runtime).await;
-    let open = runtime.approvals(&Subject::local()).await.expect("it lists");
+    let open = runtime.inbox(Subject::local()).list().await.expect("it lists");
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].reason.as_deref(), Some("over 100"));
 
     // A check that fails does not let the call through.
     let runtime = builder(limited(&checks), &json!({"amount": "much"})).start().await.expect("starts");
     say(&runtime).await;
-    let reason = runtime.approvals(&Subject::local()).await.expect("it lists")[0].reason.clone();
+    let reason = runtime.inbox(Subject::local()).list().await.expect("it lists")[0].reason.clone();
     assert_eq!(reason.as_deref(), Some("It could not be checked whether this call needs approval: no amount"));
 }
 
@@ -106,13 +106,13 @@ async fn a_check_that_panics_or_hangs_requires_approval() {
     let act = || Tool::server("act", "Acts", |input: Value, _: ToolContext| async move { Ok(input) });
     let runtime = builder(act().approve_if(panics), &json!({})).start().await.expect("starts");
     say(&runtime).await;
-    assert_eq!(runtime.approvals(&Subject::local()).await.expect("it lists").len(), 1);
+    assert_eq!(runtime.inbox(Subject::local()).list().await.expect("it lists").len(), 1);
 
     tokio::time::pause();
     let hangs = |_: Value, _: ApprovalContext| std::future::pending();
     let runtime = builder(act().approve_if(hangs), &json!({})).start().await.expect("starts");
     say(&runtime).await;
-    let reason = runtime.approvals(&Subject::local()).await.expect("it lists")[0].reason.clone().expect("a reason");
+    let reason = runtime.inbox(Subject::local()).list().await.expect("it lists")[0].reason.clone().expect("a reason");
     assert!(reason.ends_with("it took longer than 10 s"), "{reason}");
 }
 
@@ -128,17 +128,17 @@ async fn a_restart_does_not_check_again() {
     assert!(facts(&*log, chat()).await.iter().any(called));
 
     let runtime = builder(limited(&checks), &json!({"amount": 101})).log(log.clone()).start().await.expect("starts");
-    let open = runtime.approvals(&Subject::local()).await.expect("it lists");
+    let open = runtime.inbox(Subject::local()).list().await.expect("it lists");
     assert_eq!((open.len(), open[0].reason.as_deref()), (1, Some("over 100")));
     let approval = open[0].approval_id.clone();
     // Another subject decides, and the log says who it was.
     let boss = Subject::from("boss");
     let yes = DecisionRequest::from(true);
-    assert_eq!(runtime.decide(&boss, approval.clone(), yes.clone()).await, Ok(Answered::Unknown));
+    assert_eq!(runtime.inbox(&boss).decide(approval.clone(), yes.clone()).await, Ok(Answered::Unknown));
     let approver = Identity::new(boss.clone()).with_roles([Role::Approver]);
-    assert_eq!(runtime.approvals(&approver).await.expect("it lists"), open);
-    assert_eq!(runtime.decide(&approver, approval, yes).await, Ok(Answered::Taken));
-    within("the chat is idle", runtime.idle(&Subject::local(), &chat())).await.expect("is there");
+    assert_eq!(runtime.inbox(&approver).list().await.expect("it lists"), open);
+    assert_eq!(runtime.inbox(&approver).decide(approval, yes).await, Ok(Answered::Taken));
+    within("the chat is idle", runtime.chats(&Subject::local()).idle(&chat())).await.expect("is there");
     assert_eq!(checks.load(Ordering::SeqCst), 1);
     let facts = facts(&*log, chat()).await;
     assert!(facts.iter().any(|fact| matches!(fact, Fact::Decided { by, .. } if *by == boss)), "{facts:#?}");
@@ -201,7 +201,7 @@ async fn a_tool_has_a_moment_after_a_stop() {
     let tidied = Arc::new(AtomicUsize::new(0));
     let runtime = builder(tidying(&tidied), &json!({})).start().await.expect("starts");
     running(&runtime).await;
-    runtime.stop(&Subject::local(), &chat(), None).await.expect("stops");
+    runtime.chats(&Subject::local()).stop(&chat(), None).await.expect("stops");
     until("the tool has tidied up", async || tidied.load(Ordering::SeqCst) == TIDIED).await;
 }
 
@@ -267,12 +267,14 @@ async fn open_holds_include_the_prompts_of_running_tools() {
     });
     let runtime = builder(tool, &json!({})).start().await.expect("starts");
     running(&runtime).await;
-    until("the prompt is shown", async || !runtime.open_holds(&Subject::local()).await.expect("it lists").is_empty())
-        .await;
-    let open = runtime.open_holds(&Subject::local()).await.expect("it lists");
+    until("the prompt is shown", async || {
+        !runtime.chats(&Subject::local()).open_holds().await.expect("it lists").is_empty()
+    })
+    .await;
+    let open = runtime.chats(&Subject::local()).open_holds().await.expect("it lists");
     assert_eq!((open.len(), &open[0].chat, &*open[0].hold.name), (1, &chat(), "ask_user"));
-    assert!(runtime.open_holds(&Subject::from("another")).await.expect("it lists").is_empty());
-    runtime.stop(&Subject::local(), &chat(), None).await.expect("stops");
+    assert!(runtime.chats(&Subject::from("another")).open_holds().await.expect("it lists").is_empty());
+    runtime.chats(&Subject::local()).stop(&chat(), None).await.expect("stops");
     until("the tool has the answer", async || !answers.lock().expect("no panic").is_empty()).await;
 }
 
@@ -285,15 +287,15 @@ async fn idle_completes_when_a_turn_waits_or_has_ended() {
     drop(response);
     let idle = async || {
         let (subject, chat) = (Subject::local(), chat());
-        let idle = runtime.idle(&subject, &chat);
-        within("the chat is idle", idle).await.expect("is there");
+        let chats = runtime.chats(&subject);
+        within("the chat is idle", chats.idle(&chat)).await.expect("is there");
     };
     idle().await;
-    let open = runtime.approvals(&Subject::local()).await.expect("it lists");
+    let open = runtime.inbox(Subject::local()).list().await.expect("it lists");
     let yes = DecisionRequest::from(true);
-    assert_eq!(runtime.decide(&Subject::local(), open[0].approval_id.clone(), yes).await, Ok(Answered::Taken));
+    assert_eq!(runtime.inbox(Subject::local()).decide(open[0].approval_id.clone(), yes).await, Ok(Answered::Taken));
     idle().await;
-    let messages = runtime.messages(&Subject::local(), &chat()).await.expect("is there");
+    let messages = runtime.chats(&Subject::local()).messages(&chat()).await.expect("is there");
     assert!(serde_json::to_string(&messages).expect("json").contains("done"));
-    assert!(runtime.idle(&Subject::from("another"), &chat()).await.is_err());
+    assert!(runtime.chats(&Subject::from("another")).idle(&chat()).await.is_err());
 }

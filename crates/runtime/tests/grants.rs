@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Answered, Next, Runtime, View,
     fact::Cause,
-    log::{Append, GrantChanges, Log, MemoryLog, Revocation},
+    log::{Append, GrantChanges, Index, MemoryLog, Revocation, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -45,7 +45,7 @@ fn tools(paid: &Arc<AtomicUsize>, gate: &Gate) -> ToolSet {
 }
 
 impl Node {
-    async fn start(log: Arc<dyn Log>, paid: &Arc<AtomicUsize>, gate: &Gate) -> Self {
+    async fn start(log: Arc<dyn Store>, paid: &Arc<AtomicUsize>, gate: &Gate) -> Self {
         let pay = json!({"toolCall": {"name": "pay", "input": {"amount": 50}}});
         let script = json!({"turns": [{"steps": [[pay], [{"text": ["Done."]}]]}]});
         let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
@@ -67,7 +67,7 @@ impl Node {
     }
 
     async fn approval(&self, chat: &str) -> Option<ApprovalId> {
-        let open = self.runtime.approvals(&me()).await.expect("it lists");
+        let open = self.runtime.inbox(me()).list().await.expect("it lists");
         open.into_iter().find(|open| open.chat_id.as_str() == chat).map(|open| open.approval_id)
     }
 
@@ -75,7 +75,7 @@ impl Node {
     async fn granted(&self, chat: &str, uses: Option<u32>) -> GrantId {
         assert!(!self.runs_at_once(chat).await);
         let approval = self.approval(chat).await.expect("it waits");
-        match self.runtime.decide(&me(), approval, remembered(uses)).await {
+        match self.runtime.inbox(me()).decide(approval, remembered(uses)).await {
             Ok(Answered::Remembered(grant)) => {
                 until("it has run", async || self.settled(chat).await == Some(Cause::Ran)).await;
                 grant
@@ -86,12 +86,13 @@ impl Node {
 
     /// Why the last call of a chat ended.
     async fn settled(&self, chat: &str) -> Option<Cause> {
-        let holds = self.runtime.holds_of(&me(), &chat.into(), Default::default()).await.expect("it lists");
+        let opened = self.runtime.chats(&me()).open(&chat.into()).await.expect("it opens");
+        let holds = opened.holds(Default::default(), &me().into()).await.expect("it lists");
         holds.last().and_then(|hold| hold.outcome.as_ref()).map(|outcome| outcome.cause)
     }
 
     async fn used(&self, grant: &GrantId) -> u64 {
-        let grants = self.runtime.grants_page(&me(), None, 100).await.expect("it lists");
+        let grants = self.runtime.grants(me()).page(None, 100).await.expect("it lists");
         grants.items.iter().find(|listed| listed.id == *grant).map_or(0, |grant| grant.used)
     }
 }
@@ -127,10 +128,10 @@ async fn a_grant_for_one_use_is_used_once_on_several_nodes() {
         assert_eq!((a.used(&grant).await, b.used(&grant).await), (1, 1));
         let asked = [a.approval(&here).await, b.approval(&there).await];
         assert_eq!(asked.iter().flatten().count(), 1, "the other one is asked about");
-        let revoked = b.runtime.revoke_grant(&me(), &grant).await.expect("it is there");
+        let revoked = b.runtime.grants(me()).revoke(&grant).await.expect("it is there");
         assert_eq!(revoked.state, GrantState::Revoked);
         for approval in asked.into_iter().flatten() {
-            assert_eq!(a.runtime.decide(&me(), approval, false).await, Ok(Answered::Taken));
+            assert_eq!(a.runtime.inbox(me()).decide(approval, false).await, Ok(Answered::Taken));
         }
     }
 }
@@ -187,7 +188,7 @@ async fn an_append_of_unknown_fate_uses_a_grant_once() {
 /// The grant may be revoked by the time the server is back, so nothing is run again on it, idempotent or not.
 #[tokio::test]
 async fn a_call_that_a_crash_cut_off_is_not_repeated_on_a_grant() {
-    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let (paid, gate) = (Arc::new(AtomicUsize::new(0)), open_gate());
     let node = Node::start(log.clone(), &paid, &gate).await;
     node.granted("first", None).await;

@@ -10,7 +10,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Runtime,
     fact::{Caller, Fact},
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{
@@ -42,7 +42,7 @@ async fn mcp(told: &Path) -> McpServers {
     McpServers::start([settings]).await.expect("starts")
 }
 
-async fn node(log: Arc<dyn Log>, mcp: &McpServers) -> Runtime {
+async fn node(log: Arc<dyn Store>, mcp: &McpServers) -> Runtime {
     let steps = json!([[{"toolCall": {"name": "new_ask", "input": {}}}], [{"text": ["all done"]}]]);
     let model = ScriptModel::from_text(&json!({"turns": [{"steps": steps}]}).to_string()).expect("a valid script");
     let tools = mcp.with(&ToolSet::default());
@@ -95,7 +95,7 @@ impl Nodes {
     /// The turn ends on the second node, and the answer was sent to the server once.
     async fn sent_once(&self) {
         until("it goes on", async || {
-            let messages = self.b.messages(&me(), &chat()).await.expect("it is there");
+            let messages = self.b.chats(&me()).messages(&chat()).await.expect("it is there");
             serde_json::to_string(&messages).expect("JSON").contains("all done")
         })
         .await;
@@ -110,7 +110,7 @@ impl Nodes {
 async fn answer(node: &Runtime, prompt: &ToolCallId) {
     let output = Some(json!({"action": "accept", "content": {"name": "Ada"}}));
     let result = FrontendResult { status: AckStatus::Success, output, error_text: None, ack: None };
-    assert_eq!(node.result(&me(), prompt.clone(), result).await, Ok(Answered::Taken));
+    assert_eq!(node.live(me()).result(prompt.clone(), result).await, Ok(Answered::Taken));
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     fact::Fact,
     identity::{Identity, Role},
-    log::{FORMAT, Log, LogError, MemoryLog, Stored, Wakeup},
+    log::{FORMAT, Log, LogError, MemoryLog, Store, Stored, Wakeup},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -64,7 +64,7 @@ fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
     [pay.approve_always().build().expect("valid"), wire, slow.build().expect("valid")].into_iter().collect()
 }
 
-async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
+async fn node(log: Arc<dyn Store>, steps: &Value, tools: ToolSet) -> Runtime {
     let script =
         json!({"turns": [{"when": "something else", "steps": [[{"text": ["second answer"]}]]}, {"steps": steps}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
@@ -77,7 +77,7 @@ impl Nodes {
         Self::on(Arc::clone(&log), log.clone(), log, steps).await
     }
 
-    async fn on(log: Arc<SharedLog>, of_a: Arc<dyn Log>, of_b: Arc<dyn Log>, steps: Value) -> Self {
+    async fn on(log: Arc<SharedLog>, of_a: Arc<dyn Store>, of_b: Arc<dyn Store>, steps: Value) -> Self {
         let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
         let a = node(of_a, &steps, tools(&paid, &slow)).await;
         let b = node(of_b, &steps, tools(&paid, &slow)).await;
@@ -130,12 +130,12 @@ fn text(written: Vec<Chunks>) -> String {
 }
 
 async fn messages(runtime: &Runtime) -> String {
-    serde_json::to_string(&runtime.messages(&me(), &chat()).await.expect("it is there")).expect("JSON")
+    serde_json::to_string(&runtime.chats(&me()).messages(&chat()).await.expect("it is there")).expect("JSON")
 }
 
 async fn the_approval(runtime: &Runtime) -> holdpoint_protocol::ids::ApprovalId {
-    until("an approval is requested", async || !runtime.approvals(&me()).await.expect("it lists").is_empty()).await;
-    runtime.approvals(&me()).await.expect("it lists").remove(0).approval_id
+    until("an approval is requested", async || !runtime.inbox(me()).list().await.expect("it lists").is_empty()).await;
+    runtime.inbox(me()).list().await.expect("it lists").remove(0).approval_id
 }
 
 #[tokio::test]
@@ -144,16 +144,16 @@ async fn what_waits_is_decided_on_any_node_and_shown_on_all() {
     let asked = read(submit(&nodes.a, "go").await).await;
     assert!(asked.contains("tool-approval-request"), "{asked}");
     let approval = the_approval(&nodes.b).await;
-    let watched = nodes.a.live_from_now(&me(), &chat(), View::default()).await.expect("it follows");
-    assert_eq!(nodes.b.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
+    let watched = nodes.a.live(me()).follow_from_now(&chat(), View::default()).await.expect("it follows");
+    assert_eq!(nodes.b.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Taken));
     until("both show it", async || {
         messages(&nodes.a).await.contains("all done") && messages(&nodes.b).await.contains("all done")
     })
     .await;
     drop(watched);
     assert_eq!(nodes.paid(), 1);
-    assert_eq!(nodes.a.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
-    assert_eq!(nodes.a.decide(&me(), approval, false).await, Ok(Answered::Contradicts));
+    assert_eq!(nodes.a.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(nodes.a.inbox(me()).decide(approval, false).await, Ok(Answered::Contradicts));
 }
 
 /// Whichever node notices that it is time, those of the escalation are added once, and hear of it on any node.
@@ -164,21 +164,21 @@ async fn an_escalation_takes_place_once_and_votes_count_on_any_node() {
     let (bob, dora) = (approver("bob", "finance"), approver("dora", "directors"));
     let mut heard = nodes.b.changes(&dora);
     read(submit(&nodes.a, "wire it").await).await;
-    let waiting = nodes.b.approvals(&bob).await.expect("can be read");
+    let waiting = nodes.b.inbox(&bob).list().await.expect("can be read");
     let approval = waiting.first().expect("it waits").approval_id.clone();
-    assert!(nodes.b.approvals(&dora).await.expect("can be read").is_empty());
-    assert_eq!(nodes.b.decide(&dora, approval.clone(), true).await, Ok(Answered::Unknown));
+    assert!(nodes.b.inbox(&dora).list().await.expect("can be read").is_empty());
+    assert_eq!(nodes.b.inbox(&dora).decide(approval.clone(), true).await, Ok(Answered::Unknown));
     let voted = Answered::Voted { votes: 1, quorum: 2 };
-    assert_eq!(nodes.b.decide(&bob, approval.clone(), true).await, Ok(voted));
-    assert_eq!(nodes.a.decide(&bob, approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(nodes.b.inbox(&bob).decide(approval.clone(), true).await, Ok(voted));
+    assert_eq!(nodes.a.inbox(&bob).decide(approval.clone(), true).await, Ok(Answered::Again));
     let told = within("the word of the escalation", heard.next()).await;
     assert_eq!(told, Some(Change::Approvals { chat: chat() }));
     for node in [&nodes.a, &nodes.b] {
-        until("it is in the inbox", async || !node.approvals(&dora).await.expect("can be read").is_empty()).await;
+        until("it is in the inbox", async || !node.inbox(&dora).list().await.expect("can be read").is_empty()).await;
     }
     assert_eq!(nodes.paid(), 0);
-    let (here, there) =
-        tokio::join!(nodes.a.decide(&dora, approval.clone(), true), nodes.b.decide(&dora, approval.clone(), true));
+    let (a, b) = (nodes.a.inbox(&dora), nodes.b.inbox(&dora));
+    let (here, there) = tokio::join!(a.decide(approval.clone(), true), b.decide(approval.clone(), true));
     let mut answers = [here, there];
     answers.sort_by_key(|answer| *answer != Ok(Answered::Taken));
     assert_eq!(answers, [Ok(Answered::Taken), Ok(Answered::Again)]);
@@ -200,7 +200,7 @@ async fn a_decision_reaches_the_node_that_runs_the_turn() {
             reason: Some("because".into()),
             remember: None,
         };
-        assert_eq!(nodes.b.decide(&me(), approval, decision).await, Ok(Answered::Taken));
+        assert_eq!(nodes.b.inbox(me()).decide(approval, decision).await, Ok(Answered::Taken));
         until("the owner acts on it", async || {
             nodes.facts().await.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count() == 1
         })
@@ -219,12 +219,12 @@ async fn a_stop_ends_the_turn_of_another_node() {
     let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
     let response = submit(&nodes.a, "go").await;
     nodes.slow.arrived().await;
-    within("the stop is answered", nodes.b.stop(&me(), &chat(), None)).await.expect("it stops");
+    within("the stop is answered", nodes.b.chats(&me()).stop(&chat(), None)).await.expect("it stops");
     let facts = nodes.facts().await;
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
     let shown = read(response).await;
     assert!(shown.contains("interrupted: outcome unknown"), "{shown}");
-    assert_eq!(nodes.a.turns(), 0);
+    assert_eq!(nodes.a.admin().turns(), 0);
 }
 
 #[tokio::test]
@@ -271,7 +271,7 @@ async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
     let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
     drop(submit(&nodes.a, "go").await);
     nodes.slow.arrived().await;
-    let mut live = nodes.a.live(&me(), &chat(), View::default()).await.expect("it follows");
+    let mut live = nodes.a.live(me()).follow(&chat(), View::default()).await.expect("it follows");
     drop(submit(&nodes.b, "something else").await);
     let mut out = Vec::new();
     within("the next turn is shown", async {
@@ -298,10 +298,10 @@ async fn a_chat_that_runs_elsewhere_is_deleted() {
     let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
     let response = submit(&nodes.a, "go").await;
     nodes.slow.arrived().await;
-    within("it is deleted", nodes.b.delete(&me(), &chat())).await.expect("it deletes");
+    within("it is deleted", nodes.b.chats(&me()).delete(&chat())).await.expect("it deletes");
     assert!(nodes.facts().await.is_empty());
     read(response).await;
-    until("nobody has it", async || nodes.a.messages(&me(), &chat()).await.is_err()).await;
+    until("nobody has it", async || nodes.a.chats(&me()).messages(&chat()).await.is_err()).await;
     // Its id may be used again, from the next position on.
     nodes.slow.open();
     let again = read(submit(&nodes.b, "again").await).await;
@@ -315,7 +315,7 @@ async fn a_reader_on_another_node_sees_the_turn_as_it_is_written() {
     nodes.slow.arrived().await;
     let view = View { profile: holdpoint_runtime::Profile::AiSdk, ..View::default() };
     let resume = holdpoint_runtime::Resume::Message;
-    let there = nodes.b.resume(&me(), &chat(), view, resume).await.expect("it resumes").expect("something runs");
+    let there = nodes.b.chats(&me()).resume(&chat(), view, resume).await.expect("it resumes").expect("something runs");
     nodes.slow.open();
     let (here, there) = (read(here).await, read(there).await);
     for part in ["one ", "slow is over", "two"] {
@@ -333,7 +333,7 @@ async fn lost_wakeups_only_delay() {
     let response = submit(&nodes.a, "go").await;
     nodes.slow.arrived().await;
     let approval = the_approval(&nodes.b).await;
-    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(nodes.b.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     until("the owner polls", async || nodes.paid() == 1).await;
     nodes.slow.open();
     assert!(read(response).await.contains("all done"));
@@ -348,13 +348,13 @@ async fn a_chat_that_is_appended_to_between_two_reads_is_followed_on() {
     let steps = json!([[call("pay")], [{"text": ["all done"]}]]);
     let nodes = Nodes::on(Arc::clone(&log), log, Arc::clone(&deaf) as _, steps).await;
     read(submit(&nodes.a, "go").await).await;
-    let mut live = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    let mut live = nodes.b.live(me()).follow(&chat(), View::default()).await.expect("it follows");
     let gate = Gate::new();
     deaf.on_stored(ReadFault::Hold(gate.clone()));
     deaf.wake(Wakeup::Any);
     within("it asks", gate.arrived()).await;
     let approval = the_approval(&nodes.a).await;
-    assert_eq!(nodes.a.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(nodes.a.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     until("it is paid", async || nodes.paid() == 1).await;
     gate.open();
     let mut out = Vec::new();
@@ -373,10 +373,10 @@ async fn a_chat_is_deleted_once() {
     let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
     let nodes = Nodes::on(Arc::clone(&log), log, deaf, json!([[call("pay")], [{"text": ["all done"]}]])).await;
     read(submit(&nodes.a, "go").await).await;
-    let _live = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
-    assert_eq!(nodes.a.delete(&me(), &chat()).await, Ok(()));
-    assert_eq!(nodes.b.delete(&me(), &chat()).await, Err(RuntimeError::NotFound));
-    assert_eq!(nodes.a.delete(&me(), &chat()).await, Err(RuntimeError::NotFound));
+    let _live = nodes.b.live(me()).follow(&chat(), View::default()).await.expect("it follows");
+    assert_eq!(nodes.a.chats(&me()).delete(&chat()).await, Ok(()));
+    assert_eq!(nodes.b.chats(&me()).delete(&chat()).await, Err(RuntimeError::NotFound));
+    assert_eq!(nodes.a.chats(&me()).delete(&chat()).await, Err(RuntimeError::NotFound));
 }
 
 /// A node that does not know the format of a fact could not read the chat any more.
@@ -402,7 +402,7 @@ async fn the_turn_of_a_node_that_is_gone_is_taken_over() {
     drop(submit(&a, "go").await);
     slow.arrived().await;
     // A follower on the node that takes over, from before.
-    let mut live = b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    let mut live = b.live(me()).follow(&chat(), View::default()).await.expect("it follows");
     drop(a);
     let batches = within("it is taken over", async {
         loop {
@@ -418,7 +418,7 @@ async fn the_turn_of_a_node_that_is_gone_is_taken_over() {
     let text = batches.await;
     assert_eq!(text.matches("interrupted: outcome unknown").count(), 1, "{text}");
     let approval = the_approval(&b).await;
-    assert_eq!(b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(b.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     until("it goes on", async || messages(&b).await.contains("all done")).await;
     assert_eq!(paid.load(Ordering::SeqCst), 1);
     let mut out = Vec::new();
@@ -447,7 +447,7 @@ async fn a_node_that_was_cut_off_does_no_harm_when_it_comes_back() {
     nodes.slow.open();
     tokio::time::sleep(Duration::from_millis(50)).await;
     cut.free_disk();
-    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(nodes.b.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     until("it goes on", async || messages(&nodes.b).await.contains("all done")).await;
     until("the other one sees it", async || messages(&nodes.a).await.contains("all done")).await;
     let facts = nodes.facts().await;
@@ -477,7 +477,7 @@ async fn text_that_was_never_written_is_taken_back() {
     drop(submit(&nodes.b, "something else").await);
     until("it is taken over", async || messages(&nodes.b).await.contains("second answer")).await;
     // A client that stays keeps the chat awake.
-    let watched = nodes.a.live_from_now(&me(), &chat(), View::default()).await;
+    let watched = nodes.a.live(me()).follow_from_now(&chat(), View::default()).await;
     cut.free_disk();
     within("the response ends", async { while response.read(&mut shown).await == Next::More {} }).await;
     let shown = text(shown);
@@ -502,8 +502,9 @@ async fn a_response_with_a_part_of_an_abandoned_step_ends() {
         }
     })
     .await;
-    let mut response = b.resume(&me(), &chat(), view, Resume::Message).await.expect("it reads").expect("it is written");
-    let mut live = b.live(&me(), &chat(), View { is_progressive: true, ..View::default() }).await.expect("live");
+    let mut response =
+        b.chats(&me()).resume(&chat(), view, Resume::Message).await.expect("it reads").expect("it is written");
+    let mut live = b.live(me()).follow(&chat(), View { is_progressive: true, ..View::default() }).await.expect("live");
     let (mut shown, mut live_shown) = (Vec::new(), Vec::new());
     within("both follow", async {
         while !format!("{shown:?}").contains("once") {
@@ -524,7 +525,7 @@ async fn a_response_with_a_part_of_an_abandoned_step_ends() {
     let shown = text(shown);
     assert_eq!((shown.matches("once").count(), shown.contains("text-end")), (1, true), "{shown}");
     assert_eq!(format!("{live_shown:?}").matches("once").count(), 1, "{live_shown:?}");
-    let again = b.resume(&me(), &chat(), view, Resume::Message).await.expect("it reads").expect("it is written");
+    let again = b.chats(&me()).resume(&chat(), view, Resume::Message).await.expect("it reads").expect("it is written");
     let again = read(again).await;
     assert_eq!((again.matches("once").count(), again.matches("and only").count()), (1, 1), "{again}");
     assert!(again.contains("\"finish\""), "{again}");
@@ -537,10 +538,10 @@ async fn a_node_that_cannot_read_shows_nothing_old() {
     let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
     let nodes = Nodes::on(Arc::clone(&log), log, deaf.clone(), json!([[{"text": ["first answer"]}]])).await;
     read(submit(&nodes.a, "go").await).await;
-    let _awake = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    let _awake = nodes.b.live(me()).follow(&chat(), View::default()).await.expect("it follows");
     read(submit(&nodes.a, "something else").await).await;
     deaf.on_read(ReadFault::Error("no database".into()));
-    if let Ok(shown) = nodes.b.messages(&me(), &chat()).await {
+    if let Ok(shown) = nodes.b.chats(&me()).messages(&chat()).await {
         let shown = serde_json::to_string(&shown).expect("JSON");
         assert!(shown.contains("second answer"), "{shown}");
     }
@@ -558,7 +559,7 @@ async fn an_outage_of_the_log_costs_no_outcome() {
     nodes.slow.arrived().await;
     let approval = the_approval(&nodes.b).await;
     (0..6).for_each(|_| _ = cut.on_read(ReadFault::Error("no database".into())));
-    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(nodes.b.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     nodes.slow.open();
     until("the turn ends", async || messages(&nodes.b).await.contains("all done")).await;
     let history = messages(&nodes.b).await;
@@ -579,13 +580,14 @@ async fn a_decision_while_a_call_ends_is_carried_out_and_shown_at_once() {
             tokio::time::sleep(Duration::from_micros(round * 20)).await;
             slow.open();
         });
-        assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+        assert_eq!(nodes.b.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
         for node in [&nodes.a, &nodes.b] {
             let listed = holdpoint_runtime::Listed::Holds;
-            let holds = node.holds_of(&me(), &chat(), listed).await.expect("it lists");
+            let opened = node.chats(&me()).open(&chat()).await.expect("it opens");
+            let holds = opened.holds(listed, &me().into()).await.expect("it lists");
             let states: Vec<_> = holds.iter().map(|hold| hold.state).collect();
             assert!(!states.contains(&holdpoint_protocol::holds::HoldState::Waiting), "{holds:?}");
-            assert!(node.approvals(&me()).await.expect("it lists").is_empty());
+            assert!(node.inbox(me()).list().await.expect("it lists").is_empty());
         }
         ends.await.expect("no panic");
         until("the turn ends", async || messages(&nodes.b).await.contains("all done")).await;
@@ -676,10 +678,10 @@ async fn a_stop_is_not_confirmed_by_a_node_that_has_not_heard_of_the_turn() {
     let steps = json!([[call("slow")], [{"text": ["all done"]}]]);
     let nodes = Nodes::on(Arc::clone(&log), log, deaf, steps).await;
     read(submit(&nodes.a, "something else").await).await;
-    let watched = nodes.b.live_from_now(&me(), &chat(), View::default()).await.expect("it follows");
+    let watched = nodes.b.live(me()).follow_from_now(&chat(), View::default()).await.expect("it follows");
     drop(submit(&nodes.a, "go").await);
     nodes.slow.arrived().await;
-    within("the stop is answered", nodes.b.stop(&me(), &chat(), None)).await.expect("it stops");
+    within("the stop is answered", nodes.b.chats(&me()).stop(&chat(), None)).await.expect("it stops");
     let facts = nodes.facts().await;
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
     drop(watched);
@@ -692,7 +694,7 @@ async fn deadlines_follow_the_clock_that_the_nodes_share() {
     let now = 10 * HOUR;
     let common = Arc::new(ManualClock::new(Timestamp(now)));
     let shared = SharedLog::new(Arc::new(MemoryLog::default()), LEASE).with_clock(Arc::clone(&common));
-    let shared: Arc<dyn Log> = Arc::new(shared);
+    let shared: Arc<dyn Store> = Arc::new(shared);
     let start = async |own: u64| {
         let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
         let script = json!({"turns": [{"steps": [[call("pay")], [{"text": ["all done"]}]]}]}).to_string();
@@ -701,7 +703,7 @@ async fn deadlines_follow_the_clock_that_the_nodes_share() {
         builder.clock(Arc::new(ManualClock::new(Timestamp(own)))).start().await.expect("starts")
     };
     let (right, ahead, behind) = (start(now).await, start(now + 2 * HOUR).await, start(now - 2 * HOUR).await);
-    let offsets = [&right, &ahead, &behind].map(Runtime::clock_offset_ms);
+    let offsets = [&right, &ahead, &behind].map(|node| node.admin().clock_offset_ms());
     assert_eq!(offsets, [Some(0), Some(-7_200_000), Some(7_200_000)]);
     for (chat, node) in [("a", &right), ("b", &ahead), ("c", &behind)] {
         let request = ChatRequest::user(chat, "go");
@@ -709,7 +711,7 @@ async fn deadlines_follow_the_clock_that_the_nodes_share() {
     }
     // More than a poll of the deadlines.
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    let open = right.approvals(&me()).await.expect("it lists");
+    let open = right.inbox(me()).list().await.expect("it lists");
     let expire: Vec<Option<String>> = open.iter().map(|approval| approval.expires_at.clone()).collect();
     assert_eq!(expire, vec![Some(Timestamp(now + 300_000).iso8601()); 3], "{open:?}");
 }

@@ -6,7 +6,7 @@ use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     Next, ResponseStream, Runtime,
     clock::{Clock, Timestamp},
-    log::{HeadQuery, Log, MemoryLog},
+    log::{HeadQuery, Index, MemoryLog},
     subject::Subject,
     wire::View,
 };
@@ -59,7 +59,7 @@ impl World {
 
     async fn metric(&self, name: &str) -> f64 {
         let mut text = String::new();
-        self.runtime.write_metrics(&mut text).await;
+        self.runtime.admin().write_metrics(&mut text).await;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         line.unwrap_or_else(|| panic!("{name} in {text}"))
     }
@@ -108,11 +108,11 @@ async fn a_chat_with_an_open_hold_is_kept_and_counted() {
     world.clock.advance(30 * DAY);
     world.until(&["pays"]).await;
     assert_eq!(world.metric("holdpoint_retention_kept").await, 1.0);
-    let waiting = world.runtime.approvals(&Subject::local()).await.expect("it lists");
+    let waiting = world.runtime.inbox(Subject::local()).list().await.expect("it lists");
     assert_eq!(waiting.len(), 1, "it can still be decided");
 
     // Decided, it is not open any more, and goes when it is old enough again.
-    world.runtime.decide(&Subject::local(), waiting[0].approval_id.clone(), false).await.expect("decided");
+    world.runtime.inbox(Subject::local()).decide(waiting[0].approval_id.clone(), false).await.expect("decided");
     assert_eq!(world.chats().await, ["pays"]);
     world.clock.advance(11 * DAY);
     world.until(&[]).await;
@@ -123,7 +123,7 @@ async fn a_chat_that_somebody_looks_at_is_kept() {
     let world = World::start().await;
     let chat = ChatId::from("seen");
     world.play("seen", "hello").await;
-    let live = world.runtime.live(&Subject::local(), &chat, View::default()).await.expect("it looks");
+    let live = world.runtime.live(Subject::local()).follow(&chat, View::default()).await.expect("it looks");
     world.clock.advance(20 * DAY);
     for _ in 0..20 {
         world.clock.advance(MINUTE);
@@ -142,7 +142,7 @@ async fn many_old_chats_go_in_batches() {
         drop(world.say(&format!("chat-{number:03}"), "hello").await);
     }
     let settled = async {
-        while world.runtime.awake() > 0 {
+        while world.runtime.admin().awake() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

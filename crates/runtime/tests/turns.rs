@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Listed, Next, Profile, ResponseStream, Resume, Runtime,
     fact::Fact,
-    log::{Append, AppendId, Log, MemoryLog, Ownership, Stored},
+    log::{Append, AppendId, Log, MemoryLog, Ownership, Store, Stored},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -60,7 +60,7 @@ impl World {
         Self::on(Arc::new(MemoryLog::default())).await
     }
 
-    async fn on(log: Arc<dyn Log>) -> Self {
+    async fn on(log: Arc<dyn Store>) -> Self {
         let log = Arc::new(FaultyLog::new(log));
         let paid = Arc::new(AtomicUsize::new(0));
         let runtime = runtime(&log, &paid).await;
@@ -94,7 +94,7 @@ impl World {
     }
 
     async fn approval(&self) -> ApprovalId {
-        self.runtime.approvals(&me()).await.expect("it lists").remove(0).approval_id
+        self.runtime.inbox(me()).list().await.expect("it lists").remove(0).approval_id
     }
 
     async fn facts(&self) -> Vec<Fact> {
@@ -102,7 +102,7 @@ impl World {
     }
 
     async fn messages(&self) -> Vec<Value> {
-        let messages = self.runtime.messages(&me(), &chat()).await.expect("it is there");
+        let messages = self.runtime.chats(&me()).messages(&chat()).await.expect("it is there");
         messages.iter().map(|message| serde_json::to_value(message).expect("JSON")).collect()
     }
 
@@ -146,13 +146,13 @@ async fn costs(turns: usize) -> Vec<(&'static str, (usize, usize))> {
     world.say("payment", "pay").await;
     let approval = world.approval().await;
     world.restart().await;
-    let resumed = world.runtime.resume(&me(), &chat(), view(), Resume::Message).await.expect("it answers");
+    let resumed = world.runtime.chats(&me()).resume(&chat(), view(), Resume::Message).await.expect("it answers");
     costs.push(("resume", world.log.take_bytes_read()));
     drop(resumed);
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    assert_eq!(world.runtime.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
     costs.push(("decision", world.log.take_bytes_read()));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     assert_eq!(world.paid.load(Ordering::SeqCst), 1);
     costs
 }
@@ -174,9 +174,9 @@ async fn costs_of_the_first_turn(turns: usize) -> Vec<(&'static str, usize)> {
     let mut world = World::start().await;
     world.say("first", "pay").await;
     let approval = world.approval().await;
-    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    let call = world.runtime.inbox(me()).list().await.expect("it lists").remove(0).tool_call_id;
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Taken));
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     world.say("second", "chat a little").await;
     world.turns(0, turns).await;
     let messages = world.messages().await;
@@ -184,15 +184,15 @@ async fn costs_of_the_first_turn(turns: usize) -> Vec<(&'static str, usize)> {
     let mut costs = Vec::new();
 
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Again));
     costs.push(("a repeated decision", world.log.take_bytes_read().0));
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), false).await, Ok(Answered::Contradicts));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), false).await, Ok(Answered::Contradicts));
     costs.push(("another decision", world.log.take_bytes_read().0));
     world.restart().await;
     let ack = json!({"toolCallId": call, "status": "success", "output": 1, "requestedAt": "2026-01-01T00:00:00Z"});
     let result = serde_json::from_value(ack.clone()).expect("an ack");
-    assert_eq!(world.runtime.ack(&me(), result, ack).await, Ok(Answered::Unknown), "it ran on the server");
+    assert_eq!(world.runtime.chats(&me()).ack(result, ack).await, Ok(Answered::Unknown), "it ran on the server");
     costs.push(("an ack", world.log.take_bytes_read().0));
     let before = world.facts().await.len();
     world.restart().await;
@@ -257,8 +257,8 @@ async fn the_model_is_sent_everything_and_a_client_reads_everything() {
     world.say("p", "pay").await;
     let approval = world.approval().await;
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval, true).await, Ok(Answered::Taken));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    assert_eq!(world.runtime.inbox(me()).decide(approval, true).await, Ok(Answered::Taken));
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     world.restart().await;
     world.turns(6, 9).await;
     let (facts, messages) = (world.facts().await, world.messages().await);
@@ -271,7 +271,8 @@ async fn the_model_is_sent_everything_and_a_client_reads_everything() {
     world.restart().await;
     let seen = messages_of_model(&world).await;
     assert_eq!(seen, told.len() + 1, "and the new message");
-    let holds = world.runtime.holds_of(&me(), &chat(), Listed::Holds).await.expect("it lists");
+    let opened = world.runtime.chats(&me()).open(&chat()).await.expect("it opens");
+    let holds = opened.holds(Listed::Holds, &me().into()).await.expect("it lists");
     assert_eq!(holds.len(), 1);
 }
 
@@ -309,14 +310,14 @@ async fn earlier_turns_are_known_after_a_restart() {
     let mut world = World::start().await;
     world.say("u0", "pay").await;
     let approval = world.approval().await;
-    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
-    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    let call = world.runtime.inbox(me()).list().await.expect("it lists").remove(0).tool_call_id;
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Taken));
+    world.runtime.chats(&me()).idle(&chat()).await.expect("it is there");
     world.turns(1, 6).await;
     // A decision that is repeated, and one that contradicts.
     world.restart().await;
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
-    assert_eq!(world.runtime.decide(&me(), approval.clone(), false).await, Ok(Answered::Contradicts));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(world.runtime.inbox(me()).decide(approval.clone(), false).await, Ok(Answered::Contradicts));
     // A message that was sent before is not another one.
     world.restart().await;
     let before = world.facts().await.len();
@@ -343,7 +344,7 @@ async fn a_message_that_is_sent_again_gets_its_own_answer() {
     // It comes with the decision that the turn before it waits for.
     world.say("u2", "pay").await;
     let approval = world.approval().await;
-    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
+    let call = world.runtime.inbox(me()).list().await.expect("it lists").remove(0).tool_call_id;
     let part = json!({"type": "tool-pay", "toolCallId": call, "state": "approval-responded", "input": {},
         "approval": {"id": approval, "approved": true}});
     let late = json!({"id": "late", "role": "user", "parts": [{"type": "text", "text": "chat a little"}]});
@@ -413,7 +414,7 @@ async fn a_chat_without_a_checkpoint_is_read_whole_once() {
     let world = World::start().await;
     world.turns(0, 30).await;
     // The same events, with the head of that version.
-    let old: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let old: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let Ok(Some(Stored::Chat { head, .. })) = world.log.stored(&chat()).await else { panic!("it is there") };
     for (number, batch) in (0..).zip(world.log.read(&chat(), 0, 100_000).await.expect("it reads")) {
         let data = r#"{"title":"chat a little","isRunning":false,"holds":0}"#;

@@ -14,7 +14,7 @@ use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     Runtime, Subject, View,
     fact::{Cause, Fact},
-    log::{Append, AppendResult, ForwardLog, Log, MemoryLog},
+    log::{Append, AppendResult, ForwardLog, MemoryLog, Store},
     model::ScriptModel,
     tool::{Tool, ToolContext, ToolSet},
 };
@@ -23,15 +23,15 @@ use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(500);
 
-// The same as in the documentation of `Log`, which a test below checks.
+// The same as in the documentation of `Store`, which a test below checks.
 #[derive(Debug)]
 struct Counting {
-    inner: Arc<dyn Log>,
+    inner: Arc<dyn Store>,
     bytes: AtomicUsize,
 }
 
 impl ForwardLog for Counting {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &*self.inner
     }
 
@@ -49,11 +49,11 @@ impl ForwardLog for Counting {
     }
 }
 
-fn counting(inner: Arc<dyn Log>) -> Arc<Counting> {
+fn counting(inner: Arc<dyn Store>) -> Arc<Counting> {
     Arc::new(Counting { inner, bytes: AtomicUsize::default() })
 }
 
-fn around_memory() -> ((), Arc<dyn Log>) {
+fn around_memory() -> ((), Arc<dyn Store>) {
     ((), counting(Arc::new(MemoryLog::default())))
 }
 
@@ -62,7 +62,7 @@ holdpoint_testkit::log_contract_suite!(counting_log, around_memory);
 #[test]
 fn it_is_the_one_of_the_documentation() {
     let read = |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("a file");
-    let documented: Vec<String> = read("../log/src/lib.rs")
+    let documented: Vec<String> = read("../log/src/store/mod.rs")
         .lines()
         .filter_map(|line| line.strip_prefix("///"))
         .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned())
@@ -80,7 +80,7 @@ fn it_is_the_one_of_the_documentation() {
 /// The node that runs the call is alive for longer than its lease, and another one is there to take over.
 #[tokio::test]
 async fn the_call_of_a_living_node_is_left_to_it() {
-    let shared: Arc<dyn Log> = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let shared: Arc<dyn Store> = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
     let (slow, started) = (Gate::new(), Arc::new(AtomicUsize::new(0)));
     let start = async || {
         let (slow, started) = (slow.clone(), Arc::clone(&started));
@@ -97,7 +97,7 @@ async fn the_call_of_a_living_node_is_left_to_it() {
         let steps = json!([[{"toolCall": {"name": "slow", "input": {}}}], [{"text": ["done"]}]]);
         let script = json!({"turns": [{"steps": steps}]}).to_string();
         let model = Arc::new(ScriptModel::from_text(&script).expect("a script"));
-        let log = counting(Arc::clone(&shared)) as Arc<dyn Log>;
+        let log = counting(Arc::clone(&shared)) as Arc<dyn Store>;
         Runtime::builder(model).log(log).tools(tools).start().await.expect("starts")
     };
     let (me, chat) = (Subject::local(), ChatId::from("c"));
@@ -107,7 +107,7 @@ async fn the_call_of_a_living_node_is_left_to_it() {
     let b = start().await;
     tokio::time::sleep(LEASE * 5).await;
     slow.open();
-    within("the chat is idle", b.idle(&me, &chat)).await.expect("a chat");
+    within("the chat is idle", b.chats(&me).idle(&chat)).await.expect("a chat");
     let causes: Vec<Cause> = facts(&*shared, "c")
         .await
         .into_iter()
@@ -126,7 +126,7 @@ async fn a_log_shows_how_much_it_has_and_nothing_of_it() {
     let runtime = holdpoint_demo::builder().log(Arc::clone(&log) as _).start().await.expect("starts");
     let request = ChatRequest::user("c", "my number is hunter2");
     let (chat, _) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
-    within("the chat is idle", runtime.idle(&Subject::local(), &chat)).await.expect("a chat");
+    within("the chat is idle", runtime.chats(&Subject::local()).idle(&chat)).await.expect("a chat");
     let shared = SharedLog::new(Arc::clone(&log) as _, LEASE);
     let builder = holdpoint_demo::builder().log(Arc::clone(&log) as _);
     for shown in [format!("{log:?}"), format!("{shared:?}"), format!("{runtime:?}"), format!("{builder:?}")] {

@@ -24,7 +24,7 @@ use holdpoint_server::{
     IdentityError, Server,
     runtime::{
         Runtime, RuntimeBuilder, Subject, Tool, ToolContext, ToolError, ToolSet,
-        log::{Log, SqliteLog},
+        log::{SqliteLog, Store},
         model::{
             Model,
             provider::{ProviderModel, ProviderSettings},
@@ -87,7 +87,7 @@ async fn login(State(sessions): State<Sessions>, UrlPath(name): UrlPath<String>)
 }
 
 /// The runtime with the tools of the app. A test gives it a log in memory and a model with a script.
-pub(crate) fn runtime(log: Arc<dyn Log>, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
+pub(crate) fn runtime(log: Arc<dyn Store>, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
     let tool = Tool::server("refund", "Refunds an order", refund)
         .approve_if(over_limit)
         .time_limit(Duration::from_secs(30))
@@ -155,11 +155,11 @@ mod tests {
         let request = ChatRequest::user("chat", "Refund A1");
         let (chat, response) = runtime.submit(&ann, request, View::default()).await?;
         response.collect::<Vec<_>>().await;
-        let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
+        let approval = runtime.inbox(&ann).list().await.expect("it lists").remove(0);
         assert_eq!(approval.reason.as_deref(), Some("more than 100 dollars"));
-        runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await?;
-        runtime.idle(&ann, &chat).await?;
-        let messages = serde_json::to_string(&runtime.messages(&ann, &chat).await?)?;
+        runtime.inbox(&ann).decide(approval.approval_id, DecisionRequest::from(true)).await?;
+        runtime.chats(&ann).idle(&chat).await?;
+        let messages = serde_json::to_string(&runtime.chats(&ann).messages(&chat).await?)?;
         assert!(messages.contains("Refunded.") && messages.contains(r#""refunded":250"#), "{messages}");
         Ok(())
     }

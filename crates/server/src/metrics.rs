@@ -179,7 +179,7 @@ impl Metrics {
     /// All metrics, in the OpenMetrics text format.
     pub(crate) async fn text(&self, runtime: &holdpoint_runtime::Runtime) -> String {
         let mut out = String::with_capacity(16 * 1024);
-        runtime.write_metrics(&mut out).await;
+        runtime.admin().write_metrics(&mut out).await;
         // Writing into a string can't fail.
         let _ = encode_registry(&mut out, &self.registry).and_then(|()| encode_eof(&mut out));
         out

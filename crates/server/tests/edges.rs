@@ -322,8 +322,14 @@ async fn subjects_do_not_see_each_others_chats() {
     let mut bob = server.chat().key("bob-key");
     bob.id.clone_from(&alice.id);
     let body = json!({"id": alice.id, "messages": [{"role": "user", "content": "hello"}]});
-    assert_eq!(bob.request(&body).await.status(), 404, "somebody else's chat is no chat");
+    let refused = bob.request(&body).await;
+    assert_eq!(refused.status(), 404, "the id belongs to its first user");
+    let says = refused.text().await.expect("a body");
+    assert!(says.contains("this id cannot be used") && says.contains("random"), "{says}");
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let history = client.get(server.url(&format!("/api/chat/{}/messages", alice.id))).header("x-api-key", "bob-key");
+    let history: Value = history.send().await.expect("an answer").json().await.expect("JSON");
+    assert_eq!((&history["status"], &history["detail"]), (&json!(404), &json!("there is no such chat")));
     let approve = |key: &'static str| {
         client
             .post(server.url(&format!("/api/approvals/{}", alice.approval(0))))

@@ -50,7 +50,7 @@ impl Mounted {
     }
 
     fn chats(&self) -> usize {
-        self.server.runtime().awake()
+        self.server.runtime().admin().awake()
     }
 }
 

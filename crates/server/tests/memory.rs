@@ -12,7 +12,7 @@ use std::{
 
 use futures::{SinkExt, StreamExt};
 use holdpoint_runtime::{
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     tool::{Tool, ToolContext},
 };
 use holdpoint_server::{AuthKey, Keys, Role};
@@ -336,7 +336,7 @@ async fn a_chat_is_not_loaded_for_others() {
     let server = serve(&log, MEDIUM).await;
     hold(&server, "c").await;
     // The chat only waits, so it falls asleep.
-    while server.server.runtime().counts().loaded_bytes > 0 {
+    while server.server.runtime().admin().counts().loaded_bytes > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     log.take_bytes_read();
@@ -364,7 +364,7 @@ async fn what_a_subject_stores_is_limited() {
     for is_shared in [false, true] {
         let limits =
             holdpoint_runtime::Limits { chats_per_subject: 3, stored_bytes_per_subject: 60_000, ..Default::default() };
-        let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        let log: Arc<dyn Store> = Arc::new(MemoryLog::default());
         let mut setup = Setup::demo().log(Arc::clone(&log));
         (setup.keys, setup.builder) = (keys(), setup.builder.limits(limits));
         let server = setup.start().await;
@@ -423,12 +423,12 @@ async fn responses_that_nobody_reads_have_a_share_of_the_memory() {
     let taken = statuses.iter().filter(|status| **status == Some(200)).count();
     let refused = statuses.iter().filter(|status| **status == Some(503)).count();
     assert!(taken > 3 && refused > 3 && taken + refused == 40, "{statuses:?}");
-    let loaded = server.server.runtime().counts().loaded_bytes;
+    let loaded = server.server.runtime().admin().counts().loaded_bytes;
     assert!(loaded <= limit, "{loaded} bytes are counted, and {limit} is the limit");
     assert_eq!(get(&server, "/api/chats", "bob").await.0, 200);
     drop(open);
     let begun = std::time::Instant::now();
-    while server.server.runtime().counts().loaded_bytes > limit / 2 {
+    while server.server.runtime().admin().counts().loaded_bytes > limit / 2 {
         // That a client is gone is noticed at the next write.
         assert!(begun.elapsed() < support::PATIENCE, "what is not followed any more is not counted");
         tokio::time::sleep(Duration::from_millis(20)).await;

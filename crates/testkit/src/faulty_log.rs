@@ -7,13 +7,18 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::log::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, ForwardLog, HeadQuery, Health,
-    HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Stored, Wakeup,
+use holdpoint_runtime::{
+    clock::Timestamp,
+    identity::Identity,
+    log::{
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, ForwardLog,
+        HeadQuery, Health, HoldQuery, Listed, ListedHold, LogError, NodeId, Store, Stored, Wakeup,
+    },
 };
 use tokio::sync::{broadcast, watch};
 
@@ -70,7 +75,7 @@ pub enum ReadFault {
 /// passes if none is left.
 #[derive(Debug)]
 pub struct FaultyLog {
-    inner: Arc<dyn Log>,
+    inner: Arc<dyn Store>,
     script: Mutex<Script>,
     /// A channel of its own for wakeups, if those of the log are dropped.
     silence: Option<broadcast::Sender<Wakeup>>,
@@ -92,7 +97,7 @@ struct Script {
 
 impl FaultyLog {
     /// Wraps a log, with no faults yet.
-    pub fn new(inner: Arc<dyn Log>) -> Self {
+    pub fn new(inner: Arc<dyn Store>) -> Self {
         Self {
             inner,
             script: Mutex::default(),
@@ -106,7 +111,7 @@ impl FaultyLog {
     }
 
     /// Wraps a log and drops all wakeups.
-    pub fn without_wakeups(inner: Arc<dyn Log>) -> Self {
+    pub fn without_wakeups(inner: Arc<dyn Store>) -> Self {
         Self { silence: Some(broadcast::Sender::new(1)), ..Self::new(inner) }
     }
 
@@ -156,7 +161,7 @@ impl FaultyLog {
         self.health.send_replace(Health::Writable);
     }
 
-    /// The number of bytes of events and of digests that were read since the last call.
+    /// The number of bytes of facts and of digests that were read since the last call.
     pub fn take_bytes_read(&self) -> (usize, usize) {
         (self.bytes_read.swap(0, Ordering::Relaxed), self.digest_bytes_read.swap(0, Ordering::Relaxed))
     }
@@ -211,8 +216,12 @@ impl FaultyLog {
 }
 
 impl ForwardLog for FaultyLog {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &*self.inner
+    }
+
+    fn cluster(&self) -> &dyn Cluster {
+        self
     }
 
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
@@ -294,15 +303,6 @@ impl ForwardLog for FaultyLog {
         self.inner.holds(query, limit)
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
-        match self.is_full() {
-            true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
-            false => {
-                Box::pin(async move { Ok(self.inner.renew(node).await?.min(self.format.load(Ordering::Relaxed))) })
-            }
-        }
-    }
-
     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
         self.lists_read.fetch_add(1, Ordering::Relaxed);
         self.inner.audit(query, limit)
@@ -313,6 +313,52 @@ impl ForwardLog for FaultyLog {
             true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
             false => self.inner.delete(chat, deletion),
         }
+    }
+}
+
+impl Cluster for FaultyLog {
+    fn lease(&self) -> Option<Duration> {
+        self.inner.cluster().lease()
+    }
+
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
+        match self.is_full() {
+            true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
+            false => {
+                Box::pin(
+                    async move { Ok(self.inner.cluster().renew(node).await?.min(self.format.load(Ordering::Relaxed))) },
+                )
+            }
+        }
+    }
+
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.inner.cluster().is_gone(node)
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>> {
+        self.inner.cluster().time()
+    }
+
+    fn hears_other_nodes(&self) -> bool {
+        self.inner.cluster().hears_other_nodes()
+    }
+
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        identity: &'a Identity,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.inner.cluster().keep_ticket(ticket, identity, expires)
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
+        self.inner.cluster().redeem_ticket(ticket, now)
     }
 }
 

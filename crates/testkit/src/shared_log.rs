@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::{Clock, Timestamp},
-    log::{Append, AppendResult, FORMAT, ForwardLog, Log, LogError, NodeId, Ownership},
+    identity::Identity,
+    log::{Append, AppendResult, Cluster, FORMAT, ForwardLog, LogError, NodeId, Ownership, Store},
 };
 use tokio::time::Instant;
 
@@ -19,7 +20,7 @@ use crate::ManualClock;
 /// Leases around a log of one process, so that several runtimes can share it as nodes do.
 #[derive(Debug)]
 pub struct SharedLog {
-    inner: Arc<dyn Log>,
+    inner: Arc<dyn Store>,
     lease: Duration,
     leases: Mutex<HashMap<NodeId, Instant>>,
     clock: Option<Arc<ManualClock>>,
@@ -27,7 +28,7 @@ pub struct SharedLog {
 
 impl SharedLog {
     /// A log whose nodes have leases of this length.
-    pub fn new(inner: Arc<dyn Log>, lease: Duration) -> Self {
+    pub fn new(inner: Arc<dyn Store>, lease: Duration) -> Self {
         Self { inner, lease, leases: Mutex::default(), clock: None }
     }
 
@@ -55,8 +56,12 @@ fn taker(append: &Append) -> Option<NodeId> {
 }
 
 impl ForwardLog for SharedLog {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &*self.inner
+    }
+
+    fn cluster(&self) -> &dyn Cluster {
+        self
     }
 
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
@@ -72,6 +77,23 @@ impl ForwardLog for SharedLog {
         })
     }
 
+    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        Box::pin(async move {
+            let mut abandoned = Vec::new();
+            for chat in self.inner.abandoned(node, usize::MAX).await? {
+                let owner = self.owner(&chat).await?;
+                let is_live = |owner| self.leases().get(&owner).is_some_and(|until| *until > Instant::now());
+                if owner.is_some_and(|owner| !is_live(owner)) {
+                    abandoned.push(chat);
+                }
+            }
+            abandoned.truncate(limit);
+            Ok(abandoned)
+        })
+    }
+}
+
+impl Cluster for SharedLog {
     fn lease(&self) -> Option<Duration> {
         Some(self.lease)
     }
@@ -91,18 +113,24 @@ impl ForwardLog for SharedLog {
         Box::pin(async move { Ok(time) })
     }
 
-    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(async move {
-            let mut abandoned = Vec::new();
-            for chat in self.inner.abandoned(node, usize::MAX).await? {
-                let owner = self.owner(&chat).await?;
-                let is_live = |owner| self.leases().get(&owner).is_some_and(|until| *until > Instant::now());
-                if owner.is_some_and(|owner| !is_live(owner)) {
-                    abandoned.push(chat);
-                }
-            }
-            abandoned.truncate(limit);
-            Ok(abandoned)
-        })
+    fn hears_other_nodes(&self) -> bool {
+        self.inner.cluster().hears_other_nodes()
+    }
+
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        identity: &'a Identity,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.inner.cluster().keep_ticket(ticket, identity, expires)
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
+        self.inner.cluster().redeem_ticket(ticket, now)
     }
 }

@@ -9,18 +9,18 @@ use tokio::{
     time,
 };
 
-use holdpoint_runtime::log::{Batch, Log, LogError, Wakeup};
+use holdpoint_runtime::log::{Batch, LogError, Store, Wakeup};
 
 /// Batches per read.
 const PAGE: usize = 64;
 
-/// The batches of a chat with events after the first `after`, as they are committed, each once and in order. It never
+/// The batches of a chat with facts after the first `after`, as they are committed, each once and in order. It never
 /// ends.
 ///
 /// A wakeup only makes it read sooner: a lost one costs at most `poll`. After an error it waits as after an empty read,
 /// then continues from the same position.
 pub fn tail(
-    log: Arc<dyn Log>,
+    log: Arc<dyn Store>,
     chat: ChatId,
     after: u64,
     poll: Duration,
@@ -32,7 +32,7 @@ pub fn tail(
 }
 
 struct Tail {
-    log: Arc<dyn Log>,
+    log: Arc<dyn Store>,
     chat: ChatId,
     after: u64,
     poll: Duration,

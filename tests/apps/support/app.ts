@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
-import { answers, folderOf, type Running, repository, run, start } from "./process";
+import type { Running } from "../../support/process.mjs";
+import { answers, folderOf, repository, run, start } from "./process";
 import { prepared } from "./setup";
 import { isShort, linkPackages } from "./starters";
 
@@ -73,7 +74,7 @@ export async function serve(app: App, ports: { app: number; holdpoint: number })
     await served.kill();
     throw error;
   }
-  return { address, stop: served.kill };
+  return { address, stop: () => served.kill() };
 }
 
 /**

@@ -9,10 +9,10 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ChatId, ToolCallId},
     request::{AckRequest, ChatRequest, DecisionRequest},
 };
-use holdpoint_runtime::{ApprovalFilter, Next, Profile, Resume, Runtime, Subject, View, log::Log, turn::Answered};
+use holdpoint_runtime::{ApprovalFilter, Next, Profile, Resume, Runtime, Subject, View, log::Store, turn::Answered};
 use serde_json::json;
 
-use crate::world::{Asked, Engine, OPEN, PAY, Scripted, Store, TALK, held, own_cpu, start};
+use crate::world::{Asked, Database, Engine, OPEN, PAY, Scripted, TALK, held, own_cpu, start};
 
 /// The number of entries on the first page of a list.
 const PAGE: usize = 50;
@@ -86,11 +86,11 @@ pub(super) struct Cost {
 pub(super) struct World {
     pub(super) size: usize,
     engine: Engine,
-    store: Store,
+    database: Database,
     /// How many chats of one subject may be open.
     open_chats: usize,
     model: Arc<Scripted>,
-    up: Option<(Arc<dyn Log>, Runtime)>,
+    up: Option<(Arc<dyn Store>, Runtime)>,
     /// Where each round takes place.
     pub(super) spots: Vec<Spot>,
     costs: Vec<(Operation, Cost)>,
@@ -117,9 +117,9 @@ fn view() -> View {
 
 impl World {
     pub(super) fn new(size: usize, engine: &Engine, open_chats: usize) -> Self {
-        let (engine, store) = (engine.clone(), engine.store());
+        let (engine, database) = (engine.clone(), engine.database());
         let (model, up) = (Arc::default(), None);
-        Self { size, engine, store, open_chats, model, up, spots: Vec::new(), costs: Vec::new(), sent: 0 }
+        Self { size, engine, database, open_chats, model, up, spots: Vec::new(), costs: Vec::new(), sent: 0 }
     }
 
     /// The samples of an operation.
@@ -128,14 +128,14 @@ impl World {
     }
 
     pub(super) async fn start(&mut self) {
-        let log = self.store.open().await;
+        let log = self.database.open().await;
         let runtime = start(Arc::clone(&log), Arc::clone(&self.model), self.open_chats).await;
         self.up = Some((log, runtime));
     }
 
     pub(super) async fn stop(&mut self) {
         if let Some((log, runtime)) = self.up.take() {
-            assert_eq!(runtime.counts().unreadable_heads, 0, "what was filled in is what a runtime writes");
+            assert_eq!(runtime.admin().counts().unreadable_heads, 0, "what was filled in is what a runtime writes");
             runtime.shutdown(Duration::from_secs(10)).await;
             drop(runtime);
             // The tasks of the runtime let go of the log a moment later, and it is to be opened again.
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    pub(super) fn log(&self) -> &Arc<dyn Log> {
+    pub(super) fn log(&self) -> &Arc<dyn Store> {
         &self.up.as_ref().expect("it is started").0
     }
 
@@ -156,7 +156,7 @@ impl World {
     }
 
     pub(super) fn analyze(&self) {
-        self.store.analyze();
+        self.database.analyze();
     }
 
     /// One sample of each operation on a chat, and of each list.
@@ -175,7 +175,8 @@ impl World {
         };
         let runtime = self.runtime().clone();
         let begun = self.begin().await;
-        let resumed = runtime.resume(&spot.subject, &spot.acked, view(), Resume::Message).await.expect("it is served");
+        let resumed =
+            runtime.chats(&spot.subject).resume(&spot.acked, view(), Resume::Message).await.expect("it is served");
         let mut resumed = resumed.expect("a message is being written");
         let mut chunks = Vec::new();
         while resumed.read(&mut chunks).await == Next::More && chunks.is_empty() {}
@@ -187,7 +188,7 @@ impl World {
         let raw = json!({"toolCallId": call, "status": "success", "output": {"ok": true}, "requestedAt": "2026-01-01T00:00:00.000Z"});
         let ack: AckRequest = serde_json::from_value(raw.clone()).expect("an ack");
         let begun = self.begin().await;
-        let answered = runtime.ack(&spot.subject, ack, raw).await;
+        let answered = runtime.chats(&spot.subject).ack(ack, raw).await;
         let time = begun.time();
         assert_eq!(answered, Ok(Answered::Taken));
         self.end(Operation::Ack, &begun, time).await;
@@ -201,12 +202,12 @@ impl World {
         let runtime = self.runtime().clone();
         let decision = DecisionRequest::from(true);
         let begun = self.begin().await;
-        let answered = runtime.decide(&spot.subject, approval, decision).await;
+        let answered = runtime.inbox(&spot.subject).decide(approval, decision).await;
         let time = begun.time();
         assert_eq!(answered, Ok(Answered::Taken));
         self.end(Operation::Decision, &begun, time).await;
         // The turn goes on when somebody looks.
-        runtime.idle(&spot.subject, &spot.decided).await.expect("the turn ends");
+        runtime.chats(&spot.subject).idle(&spot.decided).await.expect("the turn ends");
     }
 
     async fn message(&mut self, spot: &Spot) {
@@ -229,12 +230,12 @@ impl World {
     async fn lists(&mut self, spot: &Spot) {
         let runtime = self.runtime().clone();
         let begun = self.begin().await;
-        let page = runtime.chats_page(&spot.subject, None, PAGE).await.expect("it lists");
+        let page = runtime.chats(&spot.subject).page(None, PAGE).await.expect("it lists");
         let time = begun.time();
         assert!(!page.items.is_empty());
         self.end(Operation::Chats, &begun, time).await;
         let begun = self.begin().await;
-        runtime.approvals_page(&spot.subject, &ApprovalFilter::default(), None, PAGE).await.expect("it lists");
+        runtime.inbox(&spot.subject).page(&ApprovalFilter::default(), None, PAGE).await.expect("it lists");
         let time = begun.time();
         self.end(Operation::Approvals, &begun, time).await;
     }
@@ -244,7 +245,7 @@ impl World {
         self.restart().await;
         let runtime = self.runtime().clone();
         let begun = self.begin().await;
-        runtime.write_metrics(&mut String::new()).await;
+        runtime.admin().write_metrics(&mut String::new()).await;
         let time = begun.time();
         self.end(Operation::Metrics, &begun, time).await;
     }
@@ -256,7 +257,7 @@ impl World {
         // The database's processes come and go with the connections, so that theirs can't be counted.
         let begun = Begun { cpu: own_cpu(), at: Instant::now() };
         self.start().await;
-        let page = self.runtime().chats_page(&subject, None, PAGE).await.expect("it lists");
+        let page = self.runtime().chats(&subject).page(None, PAGE).await.expect("it lists");
         let (time, cpu) = (begun.time(), own_cpu());
         assert!(!page.items.is_empty());
         self.costs.push((Operation::Start, Cost { time, cpu: (cpu - begun.cpu) as f64 / 1e3 }));
@@ -283,7 +284,7 @@ impl World {
 
     async fn asleep(&self) {
         let begun = Instant::now();
-        while self.runtime().awake() > 0 {
+        while self.runtime().admin().awake() > 0 {
             assert!(begun.elapsed() < ASLEEP_TIMEOUT, "the chat stays awake");
             tokio::time::sleep(LOOK_AGAIN).await;
         }

@@ -30,7 +30,7 @@ pub(super) async fn run(count: usize, folder: &Path) {
         .await;
     tokio::time::sleep(PAUSE).await;
     let after = resident();
-    assert_eq!(runtime.holds().await, Ok(count as u64), "every chat waits");
+    assert_eq!(runtime.admin().holds().await, Ok(count as u64), "every chat waits");
     let show = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
     println!("{} {}", show(before), show(after));
 }

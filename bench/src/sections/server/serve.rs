@@ -6,7 +6,7 @@ use axum::Router;
 use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
     Runtime,
-    log::{Log, MemoryLog, SqliteLog},
+    log::{MemoryLog, SqliteLog, Store},
 };
 use holdpoint_server::{ConnectionLimits, Limits, Server};
 use hyper::server::conn::http1;
@@ -64,7 +64,7 @@ async fn wait(folder: &Path) {
     server.serve(listener, server.router(), connections, std::future::pending()).await;
 }
 
-async fn ours(log: Arc<dyn Log>) -> Router {
+async fn ours(log: Arc<dyn Store>) -> Router {
     let runtime =
         Runtime::builder(Arc::new(Talks(DELTAS))).tools(demo_tools()).log(log).start().await.expect("an empty log");
     let limits = Limits { requests_per_subject: usize::MAX, ..Limits::default() };

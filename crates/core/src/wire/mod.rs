@@ -127,6 +127,4 @@ pub struct View {
     pub is_progressive: bool,
     /// Whether responses end at a frontend call. The result comes with the next request.
     pub is_resubmit: bool,
-    /// The endpoint.
-    pub channel: Channel,
 }

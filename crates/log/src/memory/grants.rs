@@ -88,7 +88,7 @@ impl Grants {
         }
     }
 
-    /// See [`crate::Log::grants`].
+    /// See [`crate::Index::grants`].
     pub(super) fn list(&self, query: &GrantQuery, limit: usize) -> Vec<StoredGrant> {
         let at = |(_, id): &Place| self.by_id.get(id);
         let of = |lists: &HashMap<Subject, BTreeSet<Place>>, subject: &Subject| -> BTreeSet<Place> {
@@ -113,7 +113,7 @@ impl Grants {
         found.into_iter().cloned().collect()
     }
 
-    /// See [`crate::Log::revoke`].
+    /// See [`crate::Index::revoke`].
     fn revoke(&mut self, revocation: Revocation, record: &mut Record) {
         let Revocation { grant, by, at, data } = revocation;
         let Some(grant) = self.by_id.get_mut(&grant) else { return };
@@ -127,7 +127,7 @@ impl Grants {
 }
 
 impl Chats {
-    /// See [`crate::Log::revoke`].
+    /// See [`crate::Index::revoke`].
     pub(super) fn revoke(&mut self, revocation: Revocation) {
         self.grants.revoke(revocation, &mut self.record);
     }

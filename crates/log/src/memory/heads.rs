@@ -8,7 +8,7 @@ use super::Chats;
 use crate::{HeadOrder, HeadQuery, Listed};
 
 impl Chats {
-    /// See [`crate::Log::ids`].
+    /// See [`crate::Index::ids`].
     pub(super) fn ids(&self, after: Option<&ChatId>, limit: usize) -> Vec<ChatId> {
         let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         let (living, deleted) = (self.by_id.range::<ChatId, _>(range), self.tombstones.range::<ChatId, _>(range));
@@ -17,7 +17,7 @@ impl Chats {
         both.into_iter().take(limit).cloned().collect()
     }
 
-    /// See [`crate::Log::heads`].
+    /// See [`crate::Index::heads`].
     pub(super) fn heads(&self, query: &HeadQuery, limit: usize) -> Vec<Listed> {
         let owned = query.subject.as_ref().map(|subject| self.by_subject.get(subject));
         if matches!(owned, Some(None)) {

@@ -58,7 +58,7 @@ impl Chats {
         }
     }
 
-    /// See [`crate::Log::restore_holds`].
+    /// See [`crate::Index::restore_holds`].
     pub(super) fn restore_holds(&mut self, id: &ChatId, expected: u64, holds: HoldChanges) -> bool {
         let Some(mut chat) = self.by_id.remove(id) else { return false };
         let is_expected = chat.len() == expected;
@@ -86,7 +86,7 @@ impl Chats {
         }
     }
 
-    /// See [`crate::Log::approvers`].
+    /// See [`crate::Index::approvers`].
     pub(super) fn approvers(&self, chat: &ChatId) -> Vec<HoldApprover> {
         let of_chat = self.by_id.get(chat).into_iter().flat_map(|chat| &chat.approvers);
         of_chat.map(|(call, approver)| (call.clone(), Some(approver.clone()))).collect()

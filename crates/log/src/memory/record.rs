@@ -36,7 +36,7 @@ impl Record {
         }
     }
 
-    /// See [`crate::Log::audit`].
+    /// See [`crate::Index::audit`].
     pub(super) fn list(&self, query: &AuditQuery, limit: usize) -> Vec<AuditEntry> {
         let entries: Box<dyn Iterator<Item = &AuditEntry>> = match &query.chat {
             Some(chat) => {

@@ -62,7 +62,7 @@ impl<'a> Audit<'a> {
     }
 }
 
-/// See [`crate::Log::audit`].
+/// See [`crate::Index::audit`].
 pub(super) async fn list(pool: &Pool, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, Failure> {
     select(query, limit).run(pool).await?.iter().map(entry).collect()
 }

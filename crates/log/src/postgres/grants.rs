@@ -178,7 +178,7 @@ impl<'a> Made<'a> {
     }
 }
 
-/// See [`crate::Log::revoke`].
+/// See [`crate::Index::revoke`].
 pub(super) async fn revoke(pool: &Pool, revocation: &Revocation) -> Result<(), Failure> {
     let Revocation { grant, by, at, data } = revocation;
     let (grant, by) = (grant.as_str().as_bytes(), by.as_str().as_bytes());
@@ -190,7 +190,7 @@ pub(super) async fn revoke(pool: &Pool, revocation: &Revocation) -> Result<(), F
     Ok(())
 }
 
-/// See [`crate::Log::grants`].
+/// See [`crate::Index::grants`].
 pub(super) async fn list(pool: &Pool, query: &GrantQuery, limit: usize) -> Result<Vec<StoredGrant>, Failure> {
     select(query, limit).run(pool).await?.iter().map(grant).collect()
 }

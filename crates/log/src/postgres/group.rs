@@ -182,7 +182,7 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>, 
             }
             continue;
         }
-        // Without a row, an append at 0 has no events: a row was made for any other.
+        // Without a row, an append at 0 has no facts: a row was made for any other.
         let Some(chat) = chat.filter(|_| append.count > 0) else {
             plan.results.push(AppendResult::Committed { len });
             continue;

@@ -99,7 +99,7 @@ impl Leases {
         Self { pool, connector, length, last_cleaning: Mutex::default() }
     }
 
-    /// See [`crate::Log::renew`].
+    /// See [`crate::Cluster::renew`].
     pub(super) async fn renew(&self, node: NodeId) -> Result<u32, Failure> {
         let parameters: [Parameter<'_>; 4] =
             [&uuid(node), &millis(self.length), &env!("CARGO_PKG_VERSION"), &schema::KNOWN];
@@ -132,19 +132,19 @@ impl Leases {
         is_due
     }
 
-    /// See [`crate::Log::is_gone`].
+    /// See [`crate::Cluster::is_gone`].
     pub(super) async fn is_gone(&self, node: NodeId) -> Result<bool, Failure> {
         Ok(self.pool.run(HAS_LEASE, &[&uuid(node)]).await?.is_empty())
     }
 
-    /// See [`crate::Log::time`].
+    /// See [`crate::Cluster::time`].
     pub(super) async fn time(&self) -> Result<Timestamp, Failure> {
         let rows = self.pool.run(TIME, &[]).await?;
         let Some(row) = rows.first() else { return Err(Failure::Damaged("the database tells no time".to_owned())) };
         Ok(Timestamp(u64::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default()))
     }
 
-    /// See [`crate::Log::abandoned`].
+    /// See [`crate::Index::abandoned`].
     pub(super) async fn abandoned(&self, node: NodeId, limit: usize) -> Result<Vec<ChatId>, Failure> {
         let rows = self.pool.run(ABANDONED, &[&uuid(node), &reader::most(limit)]).await?;
         rows.iter().map(|row| Ok(ChatId::from(reader::text(row, 0)?))).collect()

@@ -6,12 +6,15 @@
 //! locked row.
 
 mod audit;
+mod cluster;
 mod connection;
 mod error;
 mod grants;
 mod group;
 mod hosts;
+mod index;
 mod lease;
+mod log;
 mod notify;
 mod options;
 mod pool;
@@ -35,8 +38,6 @@ use std::{
 use connection::Connector;
 use error::Failure;
 pub use error::PostgresError;
-use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
 use lease::Leases;
 use notify::{Listener, Outbox};
 pub use options::PostgresOptions;
@@ -44,17 +45,11 @@ use pool::Pool;
 use tokio::{
     sync::{broadcast, mpsc, oneshot, watch},
     task::AbortHandle,
-    time::timeout,
 };
 use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
-use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
-    NodeId, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
-};
-use holdpoint_core::{clock::Timestamp, identity::Identity, subject::Subject};
+use super::{Cluster, Health, LogError, Store, WAKEUPS, Wakeup};
 
 /// Requests queued for the writer before callers have to wait.
 const QUEUE: usize = 1024;
@@ -140,238 +135,9 @@ impl PostgresLog {
     }
 }
 
-impl Log for PostgresLog {
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
-        Box::pin(async move {
-            let count = appends.len();
-            if count == 0 {
-                return Vec::new();
-            }
-            let answer = self.ask(|answer| Request::Append { appends, answer }).await;
-            answer.unwrap_or_else(|| vec![AppendResult::Unknown; count])
-        })
-    }
-
-    fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
-        Box::pin(async move {
-            let read = reader::batches(&self.readers, chat, after, limit).await;
-            read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
-        })
-    }
-
-    fn digests<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        from: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
-        Box::pin(async move {
-            let read = reader::digests(&self.readers, chat, from, limit).await;
-            read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
-        })
-    }
-
-    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
-        self.wakeups.subscribe()
-    }
-
-    fn hears_other_nodes(&self) -> bool {
-        self.listener.is_some()
-    }
-
-    fn health(&self) -> watch::Receiver<Health> {
-        self.health.clone()
-    }
-
-    fn probe(&self) -> BoxFuture<'_, Health> {
-        Box::pin(async move {
-            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(PROBE_VALIDITY) {
-                return Health::Writable;
-            }
-            // The writer may be busy with a transaction that takes its whole time.
-            let probing = self.ask(|answer| Request::Probe { answer });
-            let written = timeout(self.connector.request_timeout, probing).await;
-            written.ok().flatten().unwrap_or(Health::Failing)
-        })
-    }
-
-    fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        Box::pin(async move {
-            let listed = reader::heads(&self.readers, &query, limit).await;
-            listed.map_err(|failure| self.named(failure, "could not list the chats"))
-        })
-    }
-
-    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-        Box::pin(async move {
-            let stored = reader::stored(&self.readers, chat).await;
-            stored.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
-        })
-    }
-
-    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
-        Box::pin(async move {
-            let read = reader::lengths(&self.readers, &chats).await;
-            read.map_err(|failure| self.named(failure, "could not read the lengths of chats"))
-        })
-    }
-
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-        Box::pin(async move {
-            let found = reader::find(&self.readers, subject, key).await;
-            found.map_err(|failure| self.named(failure, format_args!("could not find {key}")))
-        })
-    }
-
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        Box::pin(async move {
-            let kept = tickets::keep(&self.readers, ticket, identity, expires).await;
-            kept.map(|()| true).map_err(|failure| self.named(failure, "could not keep a ticket"))
-        })
-    }
-
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        Box::pin(async move {
-            let redeemed = tickets::redeem(&self.readers, ticket, now).await;
-            redeemed.map_err(|failure| self.named(failure, "could not redeem a ticket"))
-        })
-    }
-
-    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-        Box::pin(async move {
-            let listed = reader::holds(&self.readers, &query, limit).await;
-            listed.map_err(|failure| self.named(failure, "could not list the holds"))
-        })
-    }
-
-    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
-        Box::pin(async move {
-            let due = reader::due(&self.readers, until, limit).await;
-            due.map_err(|failure| self.named(failure, "could not list what is due"))
-        })
-    }
-
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        Box::pin(async move {
-            let counted = reader::count_holds(&self.readers, &times).await;
-            counted.map_err(|failure| self.named(failure, "could not count the holds"))
-        })
-    }
-
-    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
-        Box::pin(async move {
-            let counted = reader::usage(&self.readers, subject, node, most).await;
-            counted.map_err(|failure| self.named(failure, "could not count the open chats"))
-        })
-    }
-
-    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
-        Box::pin(async move {
-            let listed = audit::list(&self.readers, &query, limit).await;
-            listed.map_err(|failure| self.named(failure, "could not read the record"))
-        })
-    }
-
-    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-        Box::pin(async move {
-            let listed = grants::list(&self.readers, &query, limit).await;
-            listed.map_err(|failure| self.named(failure, "could not list the grants"))
-        })
-    }
-
-    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(async move {
-            let revoked = grants::revoke(&self.readers, &revocation).await;
-            revoked.map_err(|failure| self.named(failure, "could not revoke a grant"))
-        })
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        Some(self.leases.length)
-    }
-
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
-        Box::pin(async move {
-            let renewed = self.leases.renew(node).await;
-            if renewed.as_ref().is_err_and(Failure::may_be_of_newer_tables) {
-                // The writer checks them, says so, and tries again from time to time.
-                self.is_outdated.store(true, Ordering::Relaxed);
-                let (answer, _) = oneshot::channel();
-                let _ = self.requests.try_send(Request::Probe { answer });
-            }
-            renewed.map_err(|failure| self.named(failure, "could not renew the lease"))
-        })
-    }
-
-    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
-        Box::pin(async move {
-            let is_gone = self.leases.is_gone(node).await;
-            is_gone.map_err(|failure| self.named(failure, "could not read the lease of a node"))
-        })
-    }
-
-    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>> {
-        Box::pin(async move {
-            let time = self.leases.time().await;
-            time.map(Some).map_err(|failure| self.named(failure, "could not read the database's clock"))
-        })
-    }
-
-    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(async move {
-            let listed = self.leases.abandoned(node, limit).await;
-            listed.map_err(|failure| self.named(failure, "could not list the interrupted chats"))
-        })
-    }
-
-    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(async move {
-            let listed = reader::ids(&self.readers, after.as_ref(), limit).await;
-            listed.map_err(|failure| self.named(failure, "could not list the chats"))
-        })
-    }
-
-    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
-        Box::pin(async move {
-            let listed = reader::approvers(&self.readers, chat).await;
-            listed.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
-        })
-    }
-
-    fn restore_holds<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        expected: u64,
-        holds: HoldChanges,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        Box::pin(async move {
-            let restored = restore::holds(&self.readers, chat, expected, &holds).await;
-            restored.map_err(|failure| self.named(failure, format_args!("could not write the holds of chat {chat}")))
-        })
-    }
-
-    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
-        Box::pin(async move {
-            let found = reader::misfits(&self.connector).await;
-            found.map_err(|failure| self.named(failure, "could not compare the tables"))
-        })
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-        Box::pin(async move {
-            let deleted = self.ask(|answer| Request::Delete { chat: chat.clone(), deletion, answer }).await;
-            let deleted = deleted.unwrap_or(Err(Failure::Stopped));
-            deleted.map_err(|failure| self.named(failure, format_args!("could not delete chat {chat}")))
-        })
+impl Store for PostgresLog {
+    fn cluster(&self) -> &dyn Cluster {
+        self
     }
 }
 

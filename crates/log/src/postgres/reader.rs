@@ -94,7 +94,7 @@ pub(super) async fn digests(pool: &Pool, chat: &ChatId, from: u64, limit: usize)
     rows.iter().map(|row| Ok((row.try_get::<_, i64>(0)?.cast_unsigned(), bytes(row, 1)?))).collect()
 }
 
-/// See [`crate::Log::heads`].
+/// See [`crate::Index::heads`].
 pub(super) async fn heads(pool: &Pool, query: &HeadQuery, limit: usize) -> Result<Vec<Listed>> {
     let mut select =
         Select::new("SELECT id, len, subject, is_open, updated_at, head FROM @.chats WHERE deleted_at IS NULL");
@@ -139,7 +139,7 @@ pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>>
     rows.first().map(stored).transpose()
 }
 
-/// See [`crate::Log::ids`].
+/// See [`crate::Index::ids`].
 pub(super) async fn ids(pool: &Pool, after: Option<&ChatId>, limit: usize) -> Result<Vec<ChatId>> {
     let mut select = Select::new("SELECT id FROM @.chats");
     if let Some(after) = after {
@@ -150,7 +150,7 @@ pub(super) async fn ids(pool: &Pool, after: Option<&ChatId>, limit: usize) -> Re
     select.run(pool).await?.iter().map(|row| Ok(ChatId::from(text(row, 0)?))).collect()
 }
 
-/// See [`crate::Log::approvers`].
+/// See [`crate::Index::approvers`].
 pub(super) async fn approvers(pool: &Pool, chat: &ChatId) -> Result<Vec<HoldApprover>> {
     let rows = pool.run(APPROVERS, &[&chat.as_str().as_bytes()]).await?;
     let approver = |row: &Row| {
@@ -159,7 +159,7 @@ pub(super) async fn approvers(pool: &Pool, chat: &ChatId) -> Result<Vec<HoldAppr
     rows.iter().map(approver).collect()
 }
 
-/// See [`crate::Log::misfits`]. It has a connection of its own, and no time limit: a table may be large.
+/// See [`crate::Index::misfits`]. It has a connection of its own, and no time limit: a table may be large.
 pub(super) async fn misfits(connector: &Arc<Connector>) -> Result<Vec<Misfit>> {
     let connection = connector.connect().await.map_err(Failure::Connect)?;
     connection.execute("SET statement_timeout = 0").await?;
@@ -173,7 +173,7 @@ pub(super) async fn misfits(connector: &Arc<Connector>) -> Result<Vec<Misfit>> {
     Ok(found)
 }
 
-/// See [`crate::Log::lengths`].
+/// See [`crate::Index::lengths`].
 pub(super) async fn lengths(pool: &Pool, chats: &[ChatId]) -> Result<Vec<u64>> {
     let ids: Vec<&[u8]> = chats.iter().map(|chat| chat.as_str().as_bytes()).collect();
     let rows = pool.run(LENGTHS, &[&ids]).await?;
@@ -194,7 +194,7 @@ fn listed(row: &Row) -> Result<Listed> {
     Ok((ChatId::from(text(row, 0)?), unsigned(row, 1)?, head))
 }
 
-/// See [`crate::Log::find`].
+/// See [`crate::Index::find`].
 pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Option<Found>> {
     let rows = pool.run(FIND, &[&subject.as_str().as_bytes(), &key.as_bytes()]).await?;
     let found = |row: &Row| {
@@ -204,7 +204,7 @@ pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Op
     rows.first().map(found).transpose()
 }
 
-/// See [`crate::Log::holds`].
+/// See [`crate::Index::holds`].
 pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Result<Vec<ListedHold>> {
     // The sizes are summed by the database, so that a page with large inputs does not have to be sent whole.
     let columns = "SELECT id, call, tool, approval, since, due_at, data
@@ -257,13 +257,13 @@ pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Resul
     select.run(pool).await?.iter().map(hold).collect()
 }
 
-/// See [`crate::Log::due`].
+/// See [`crate::Index::due`].
 pub(super) async fn due(pool: &Pool, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
     let rows = pool.run(DEADLINES, &[&number(until.0), &most(limit)]).await?;
     rows.iter().map(|row| Ok((time(row, 0)?, ChatId::from(text(row, 1)?), ToolCallId::from(text(row, 2)?)))).collect()
 }
 
-/// See [`crate::Log::count_holds`].
+/// See [`crate::Index::count_holds`].
 pub(super) async fn count_holds(pool: &Pool, times: &[Timestamp]) -> Result<HoldCounts> {
     let times: Vec<_> = times.iter().map(|time| number(time.0)).collect();
     let rows = pool.run(COUNT_HOLDS, &[&times]).await?;
@@ -282,7 +282,7 @@ pub(super) async fn count_holds(pool: &Pool, times: &[Timestamp]) -> Result<Hold
     Ok(HoldCounts { chats, holds })
 }
 
-/// See [`crate::Log::usage`].
+/// See [`crate::Index::usage`].
 pub(super) async fn usage(pool: &Pool, subject: &Subject, node: NodeId, limit: usize) -> Result<Usage> {
     let node = Uuid::from_u128(node.0);
     let rows = pool.run(USAGE, &[&subject.as_str().as_bytes(), &node, &most(limit)]).await?;

@@ -52,7 +52,7 @@ const RESTORE: Sql = Sql {
     ],
 };
 
-/// See [`crate::Log::restore_holds`].
+/// See [`crate::Index::restore_holds`].
 pub(super) async fn holds(pool: &Pool, chat: &ChatId, expected: u64, holds: &HoldChanges) -> Result<bool, Failure> {
     let HoldChanges { opened, approvers, .. } = holds;
     let calls: Vec<&[u8]> = opened.iter().map(|hold| hold.call.as_str().as_bytes()).collect();

@@ -59,7 +59,7 @@ const FORMAT_1: &str = "
         number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         id         bytea NOT NULL UNIQUE,
         subject    bytea NOT NULL,
-        len        bigint NOT NULL,           -- how many events it has had
+        len        bigint NOT NULL,           -- how many facts it has had
         is_open    boolean NOT NULL,          -- whether anything waits or runs in it
         updated_at bigint NOT NULL,           -- milliseconds since 1970, UTC
         head       bytea NOT NULL,            -- JSON
@@ -75,7 +75,7 @@ const FORMAT_1: &str = "
     -- What happened in it, in the pieces in which it was written.
     CREATE TABLE @.batches (
         chat          bigint NOT NULL,        -- its number
-        first         bigint NOT NULL,        -- how many events came before
+        first         bigint NOT NULL,        -- how many facts came before
         count         bigint NOT NULL,
         append_id     uuid NOT NULL,
         payload       bytea NOT NULL,
@@ -137,7 +137,7 @@ const FORMAT_1: &str = "
         tool         bytea NOT NULL,
         maker        bytea NOT NULL,
         made_in      bigint NOT NULL,                 -- the number of the chat
-        position     bigint NOT NULL,                 -- of the event that made it
+        position     bigint NOT NULL,                 -- of the fact that made it
         made_at      bigint NOT NULL,                 -- milliseconds since 1970, UTC
         expires_at   bigint,
         uses         bigint,                          -- how often it can be used
@@ -156,7 +156,7 @@ const FORMAT_1: &str = "
     -- The steps of calls. They stay when a chat is deleted.
     CREATE TABLE @.audit (
         chat     bigint NOT NULL,                     -- its number
-        position bigint NOT NULL,                     -- of the event
+        position bigint NOT NULL,                     -- of the fact
         at       bigint NOT NULL,                     -- milliseconds since 1970, UTC
         owner    bytea NOT NULL,                      -- of the chat, at that time
         tool     bytea NOT NULL,

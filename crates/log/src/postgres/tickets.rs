@@ -22,7 +22,7 @@ const KEEP: Sql = Sql {
 const REDEEM: Sql =
     Sql { text: "DELETE FROM @.tickets WHERE digest = $1 RETURNING expires, identity", types: &[Type::BYTEA] };
 
-/// See [`crate::Log::keep_ticket`].
+/// See [`crate::Cluster::keep_ticket`].
 pub(super) async fn keep(pool: &Pool, ticket: &[u8], identity: &Identity, expires: Timestamp) -> Result<(), Failure> {
     let subject = identity.subject().as_str().as_bytes();
     // This can't fail: all keys are strings.
@@ -32,7 +32,7 @@ pub(super) async fn keep(pool: &Pool, ticket: &[u8], identity: &Identity, expire
     Ok(())
 }
 
-/// See [`crate::Log::redeem_ticket`].
+/// See [`crate::Cluster::redeem_ticket`].
 pub(super) async fn redeem(pool: &Pool, ticket: &[u8], now: Timestamp) -> Result<Option<Identity>, Failure> {
     let rows = pool.run(REDEEM, &[&ticket]).await?;
     let Some(row) = rows.first() else { return Ok(None) };

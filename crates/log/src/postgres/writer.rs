@@ -29,7 +29,7 @@ use crate::{Append, AppendResult, ChatChange, DeleteResult, Deletion, Health, Wa
 const MAX_GROUP_REQUESTS: usize = 512;
 /// Appends per transaction.
 const MAX_APPENDS: usize = 2048;
-/// Bytes of events per transaction, unless a single append has more.
+/// Bytes of facts per transaction, unless a single append has more.
 const MAX_BYTES: usize = 8 << 20;
 /// A transaction with many bytes has more time.
 const BYTES_PER_SECOND: usize = 4 << 20;

@@ -38,7 +38,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// See [`crate::Log::audit`].
+/// See [`crate::Index::audit`].
 pub(super) fn list(connection: &Connection, query: &AuditQuery, limit: usize) -> rusqlite::Result<Vec<AuditEntry>> {
     let (sql, parameters) = select(query, limit);
     let mut select = connection.prepare_cached(&sql)?;

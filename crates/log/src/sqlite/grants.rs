@@ -60,7 +60,7 @@ pub(super) fn make(transaction: &Transaction<'_>, number: i64, first: u64, appen
     Ok(())
 }
 
-/// See [`crate::Log::revoke`].
+/// See [`crate::Index::revoke`].
 pub(super) fn revoke(transaction: &Transaction<'_>, revocation: &Revocation) -> rusqlite::Result<()> {
     let Revocation { grant, by, at, data } = revocation;
     let revoked = transaction
@@ -86,7 +86,7 @@ fn one(connection: &Connection, id: &GrantId) -> rusqlite::Result<Option<StoredG
         .optional()
 }
 
-/// See [`crate::Log::grants`].
+/// See [`crate::Index::grants`].
 pub(super) fn list(connection: &Connection, query: &GrantQuery, limit: usize) -> rusqlite::Result<Vec<StoredGrant>> {
     let (sql, parameters) = match query {
         GrantQuery::One(id) => return Ok(one(connection, id)?.into_iter().take(limit).collect()),

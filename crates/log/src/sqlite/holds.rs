@@ -35,7 +35,7 @@ pub(super) fn change(
     Ok(())
 }
 
-/// See [`crate::Log::restore_holds`].
+/// See [`crate::Index::restore_holds`].
 pub(super) fn restore(
     transaction: &Transaction<'_>,
     chat: &ChatId,

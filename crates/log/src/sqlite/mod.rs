@@ -8,6 +8,8 @@ mod delete;
 mod error;
 mod grants;
 mod holds;
+mod index;
+mod log;
 mod open;
 mod private;
 mod reader;
@@ -27,10 +29,8 @@ use std::{
     time::Duration,
 };
 
-use error::QueryFailure;
 pub use error::SqliteError;
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
 use open::Folder;
 pub use private::FolderRights;
 use reader::Readers;
@@ -38,12 +38,7 @@ use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
-use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
-    NodeId, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
-};
-use holdpoint_core::{clock::Timestamp, subject::Subject};
+use super::{Cluster, Health, LogError, OneNode, Store, WAKEUPS, Wakeup};
 
 /// Requests queued for the writer before callers have to wait.
 const QUEUE: usize = 1024;
@@ -156,157 +151,9 @@ impl SqliteLog {
     }
 }
 
-impl Log for SqliteLog {
-    one_node!();
-
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
-        Box::pin(async move {
-            let count = appends.len();
-            if count == 0 {
-                return Vec::new();
-            }
-            let answer = self.ask(|answer| Request::append(appends, answer)).await;
-            answer.unwrap_or_else(|| vec![AppendResult::Unknown; count])
-        })
-    }
-
-    fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
-        let wanted = chat.clone();
-        self.query(
-            move |connection| reader::batches(connection, &wanted, after, limit),
-            move || format!("could not read chat {chat}"),
-        )
-    }
-
-    fn digests<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        from: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
-        let wanted = chat.clone();
-        self.query(
-            move |connection| reader::digests(connection, &wanted, from, limit),
-            move || format!("could not read chat {chat}"),
-        )
-    }
-
-    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
-        self.wakeups.subscribe()
-    }
-
-    fn health(&self) -> watch::Receiver<Health> {
-        self.health.clone()
-    }
-
-    fn probe(&self) -> BoxFuture<'_, Health> {
-        Box::pin(async move {
-            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(PROBE_VALIDITY) {
-                return Health::Writable;
-            }
-            let written = self.ask(Request::probe).await;
-            if written == Some(true) { Health::Writable } else { Health::Failing }
-        })
-    }
-
-    fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        self.query(move |connection| reader::heads(connection, &query, limit), || "could not list the chats".to_owned())
-    }
-
-    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-        let wanted = chat.clone();
-        self.query(move |connection| reader::stored(connection, &wanted), move || format!("could not read chat {chat}"))
-    }
-
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-        let (whose, wanted) = (subject.clone(), key.to_owned());
-        self.query(move |connection| reader::find(connection, &whose, &wanted), move || format!("could not find {key}"))
-    }
-
-    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-        self.query(move |connection| reader::holds(connection, &query, limit), || "could not list the holds".to_owned())
-    }
-
-    fn due(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Due>, LogError>> {
-        self.query(move |connection| reader::due(connection, until, limit), || "could not list what is due".to_owned())
-    }
-
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        self.query(move |connection| reader::count_holds(connection, &times), || "could not count the holds".to_owned())
-    }
-
-    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
-        let whose = subject.clone();
-        self.query(
-            move |connection| reader::usage(connection, &whose, node, most),
-            || "could not count the open chats".to_owned(),
-        )
-    }
-
-    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
-        self.query(move |connection| audit::list(connection, &query, limit), || "could not read the record".to_owned())
-    }
-
-    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-        self.query(move |connection| grants::list(connection, &query, limit), || "could not list the grants".to_owned())
-    }
-
-    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(async move {
-            let revoked = self.ask(|answer| Request::Revoke { revocation, answer }).await;
-            let revoked = revoked.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
-            revoked.map_err(|error| error.doing(format_args!("could not revoke a grant in {}", self.folder)))
-        })
-    }
-
-    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        self.query(
-            move |connection| reader::abandoned(connection, node, limit),
-            || "could not list the interrupted chats".to_owned(),
-        )
-    }
-
-    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        self.query(
-            move |connection| reader::ids(connection, after.as_ref(), limit),
-            || "could not list the chats".to_owned(),
-        )
-    }
-
-    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
-        let wanted = chat.clone();
-        self.query(
-            move |connection| reader::approvers(connection, &wanted),
-            move || format!("could not read chat {chat}"),
-        )
-    }
-
-    fn restore_holds<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        expected: u64,
-        holds: HoldChanges,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        Box::pin(async move {
-            let (chat, is_restored) = (chat.clone(), false);
-            let restored =
-                self.ask(|answer| Request::RestoreHolds { chat, expected, holds, is_restored, answer }).await;
-            let restored = restored.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
-            restored
-                .map_err(|error| error.doing(format_args!("could not write the holds of a chat in {}", self.folder)))
-        })
-    }
-
-    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
-        self.query(reader::misfits, || "could not compare the tables".to_owned())
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-        Box::pin(async move {
-            let deleted = self.ask(|answer| Request::delete(chat.clone(), deletion, answer)).await;
-            let deleted = deleted.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
-            deleted.map_err(|error| error.doing(format_args!("could not delete chat {chat} in {}", self.folder)))
-        })
+impl Store for SqliteLog {
+    fn cluster(&self) -> &dyn Cluster {
+        &OneNode
     }
 }
 

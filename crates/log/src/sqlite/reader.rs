@@ -123,7 +123,7 @@ pub(super) fn batches(
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
 }
 
-/// See [`crate::Log::ids`].
+/// See [`crate::Index::ids`].
 pub(super) fn ids(connection: &Connection, after: Option<&ChatId>, limit: usize) -> rusqlite::Result<Vec<ChatId>> {
     let id = |row: &Row<'_>| Ok(ChatId::from(row.get_ref(0)?.as_str()?));
     match after {
@@ -138,7 +138,7 @@ pub(super) fn ids(connection: &Connection, after: Option<&ChatId>, limit: usize)
     }
 }
 
-/// See [`crate::Log::approvers`].
+/// See [`crate::Index::approvers`].
 pub(super) fn approvers(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Vec<HoldApprover>> {
     let mut select = connection.prepare_cached(
         "SELECT call, kind, name FROM approvers WHERE chat = (SELECT number FROM chats WHERE id = ?1)",
@@ -150,7 +150,7 @@ pub(super) fn approvers(connection: &Connection, chat: &ChatId) -> rusqlite::Res
     select.query_map([chat.as_str()], approver)?.collect()
 }
 
-/// See [`crate::Log::misfits`].
+/// See [`crate::Index::misfits`].
 pub(super) fn misfits(connection: &Connection) -> rusqlite::Result<Vec<Misfit>> {
     let mut found = Vec::new();
     for Check { table, what, sql } in CHECKS {
@@ -183,7 +183,7 @@ pub(super) fn digests(
     select.query_map((chat.as_str(), from, limit), digest)?.collect()
 }
 
-/// See [`crate::Log::heads`].
+/// See [`crate::Index::heads`].
 pub(super) fn heads(connection: &Connection, query: &HeadQuery, limit: usize) -> rusqlite::Result<Vec<Listed>> {
     let (sql, mut parameters) = select_heads(query);
     parameters.push(Value::from(most(limit)));
@@ -218,7 +218,14 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
     Ok((ChatId::from(row.get_ref(0)?.as_str()?), unsigned(row, 1)?, head))
 }
 
-/// See [`crate::Log::find`].
+/// See [`crate::Index::lengths`].
+pub(super) fn lengths(connection: &Connection, chats: &[ChatId]) -> rusqlite::Result<Vec<u64>> {
+    let mut select = connection.prepare_cached("SELECT len FROM chats WHERE id = ?1")?;
+    let mut length = |chat: &ChatId| select.query_row([chat.as_str()], |row| unsigned(row, 0)).optional();
+    chats.iter().map(|chat| Ok(length(chat)?.unwrap_or(0))).collect()
+}
+
+/// See [`crate::Index::find`].
 pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rusqlite::Result<Option<Found>> {
     connection
         .prepare_cached("SELECT id, at FROM keys JOIN chats ON number = chat WHERE keys.subject = ?1 AND key = ?2")?
@@ -229,7 +236,7 @@ pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rus
         .optional()
 }
 
-/// See [`crate::Log::holds`].
+/// See [`crate::Index::holds`].
 pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) -> rusqlite::Result<Vec<ListedHold>> {
     let (sql, mut parameters) = select_holds(query);
     parameters.push(Value::from(most(limit)));
@@ -257,7 +264,7 @@ pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) ->
     Ok(holds)
 }
 
-/// See [`crate::Log::due`].
+/// See [`crate::Index::due`].
 pub(super) fn due(connection: &Connection, until: Timestamp, limit: usize) -> rusqlite::Result<Vec<Due>> {
     let mut select = connection.prepare_cached(
         "SELECT due_at, id, call FROM holds JOIN chats ON number = chat
@@ -270,7 +277,7 @@ pub(super) fn due(connection: &Connection, until: Timestamp, limit: usize) -> ru
     select.query_map((number(until.0), most(limit)), due)?.collect()
 }
 
-/// See [`crate::Log::count_holds`].
+/// See [`crate::Index::count_holds`].
 pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusqlite::Result<HoldCounts> {
     let age: Vec<String> = times.iter().map(|time| format!("(since <= {})", number(time.0))).collect();
     let age = if age.is_empty() { "0".to_owned() } else { age.join(" + ") };
@@ -291,7 +298,7 @@ pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusql
     Ok(HoldCounts { chats: chats.cast_unsigned(), holds })
 }
 
-/// See [`crate::Log::usage`].
+/// See [`crate::Index::usage`].
 pub(super) fn usage(connection: &Connection, subject: &Subject, node: NodeId, limit: usize) -> rusqlite::Result<Usage> {
     let mut select = connection.prepare_cached(
         "SELECT count(*), count(owner) FROM
@@ -304,7 +311,7 @@ pub(super) fn usage(connection: &Connection, subject: &Subject, node: NodeId, li
     })
 }
 
-/// See [`crate::Log::abandoned`].
+/// See [`crate::Index::abandoned`].
 pub(super) fn abandoned(connection: &Connection, node: NodeId, limit: usize) -> rusqlite::Result<Vec<ChatId>> {
     let mut select =
         connection.prepare_cached("SELECT id FROM chats WHERE owner IS NOT NULL AND owner <> ?1 LIMIT ?2")?;

@@ -20,7 +20,7 @@ const FORMAT_1: &str = "
         number     INTEGER PRIMARY KEY,
         id         TEXT NOT NULL UNIQUE,
         subject    TEXT NOT NULL,
-        len        INTEGER NOT NULL,           -- how many events it has had
+        len        INTEGER NOT NULL,           -- how many facts it has had
         is_open    INTEGER NOT NULL,           -- whether anything waits or runs in it
         updated_at INTEGER NOT NULL,           -- milliseconds since 1970, UTC
         head       BLOB NOT NULL,              -- JSON
@@ -36,7 +36,7 @@ const FORMAT_1: &str = "
     -- What happened in it, in the pieces in which it was written.
     CREATE TABLE batches (
         chat          INTEGER NOT NULL,        -- its number
-        first         INTEGER NOT NULL,        -- how many events came before
+        first         INTEGER NOT NULL,        -- how many facts came before
         count         INTEGER NOT NULL,
         append_id     BLOB NOT NULL,
         payload       BLOB NOT NULL,
@@ -98,7 +98,7 @@ const FORMAT_1: &str = "
         tool         TEXT NOT NULL,
         maker        TEXT NOT NULL,
         made_in      INTEGER NOT NULL,         -- the number of the chat
-        position     INTEGER NOT NULL,         -- of the event that made it
+        position     INTEGER NOT NULL,         -- of the fact that made it
         made_at      INTEGER NOT NULL,         -- milliseconds since 1970, UTC
         expires_at   INTEGER,
         uses         INTEGER,                  -- how often it can be used
@@ -117,7 +117,7 @@ const FORMAT_1: &str = "
     -- The steps of calls. They stay when a chat is deleted.
     CREATE TABLE audit (
         chat     INTEGER NOT NULL,             -- its number
-        position INTEGER NOT NULL,             -- of the event
+        position INTEGER NOT NULL,             -- of the fact
         at       INTEGER NOT NULL,             -- milliseconds since 1970, UTC
         owner    TEXT NOT NULL,                -- of the chat, at that time
         tool     TEXT NOT NULL,

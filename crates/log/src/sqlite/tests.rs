@@ -8,8 +8,12 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{AppendId, Head, HeadOrder, HoldChanges, HoldsOf, Ownership};
-use holdpoint_core::clock::Timestamp;
+use crate::{
+    Append, AppendId, AppendResult, AuditQuery, Deletion, Head, HeadOrder, HeadQuery, HoldChanges, HoldQuery, HoldsOf,
+    Index, Log, Ownership,
+};
+use holdpoint_core::{clock::Timestamp, subject::Subject};
+use holdpoint_protocol::ids::ChatId;
 
 const FILE: &str = "holdpoint.db";
 

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use futures::future::try_join_all;
-use holdpoint_log::{FORMAT, PostgresError, PostgresLog, PostgresOptions};
+use holdpoint_log::{FORMAT, Log, PostgresError, PostgresLog, PostgresOptions};
 use holdpoint_testkit::{Postgres, log_suite::append};
 
 use super::*;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use futures::{future::join_all, poll};
 use holdpoint_core::clock::Timestamp;
-use holdpoint_log::{HeadOrder, HeadQuery, HoldQuery, HoldsOf, NodeId};
+use holdpoint_log::{HeadOrder, HeadQuery, HoldQuery, HoldsOf, Index, Log, NodeId};
 use holdpoint_testkit::{Postgres, log_suite::append};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Nodes of several versions: what each may write, and one whose tables a newer one has changed while it ran.
 
-use holdpoint_log::{BatchHash, FORMAT, Health, LogError, NodeId, Walk};
+use holdpoint_log::{BatchHash, Cluster, FORMAT, Health, Log, LogError, NodeId, Walk};
 use holdpoint_testkit::{
     Postgres,
     log_suite::{append, deletion, every_change_breaks_the_chain},

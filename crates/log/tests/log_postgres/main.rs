@@ -10,7 +10,7 @@ mod tls;
 
 use std::{sync::Arc, time::Duration};
 
-use holdpoint_log::{AppendResult, Log, PostgresLog, PostgresOptions};
+use holdpoint_log::{AppendResult, PostgresLog, PostgresOptions, Store};
 use holdpoint_testkit::{PATIENCE, Postgres, log_contract_suite, until, within};
 use tokio::{runtime::Handle, task::block_in_place};
 
@@ -25,15 +25,15 @@ async fn open(options: &PostgresOptions) -> Arc<PostgresLog> {
     Arc::new(PostgresLog::open(options.clone()).await.expect("it opens"))
 }
 
-fn open_now(options: PostgresOptions) -> ((), Arc<dyn Log>) {
+fn open_now(options: PostgresOptions) -> ((), Arc<dyn Store>) {
     ((), block_in_place(|| Handle::current().block_on(open(&options))))
 }
 
-fn new_postgres() -> ((), Arc<dyn Log>) {
+fn new_postgres() -> ((), Arc<dyn Store>) {
     open_now(options())
 }
 
-fn new_poll_only() -> ((), Arc<dyn Log>) {
+fn new_poll_only() -> ((), Arc<dyn Store>) {
     let mut options = options();
     options.poll_only = true;
     open_now(options)

@@ -7,7 +7,7 @@ use holdpoint_core::{
     clock::Timestamp,
     identity::{Identity, Role},
 };
-use holdpoint_log::{Append, ChatChange, DeleteResult, NodeId, Ownership, Wakeup};
+use holdpoint_log::{Append, ChatChange, Cluster, DeleteResult, Index, Log, NodeId, Ownership, Wakeup};
 use holdpoint_testkit::{
     Postgres,
     log_suite::{append, deletion},

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use futures::future::{join_all, try_join_all};
-use holdpoint_log::{Append, AppendResult, Batch, DeleteResult, Health, NodeId};
+use holdpoint_log::{Append, AppendResult, Batch, Cluster, DeleteResult, Health, Log, NodeId};
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_testkit::{
     Postgres,

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use holdpoint_log::{PostgresError, PostgresLog, PostgresOptions};
+use holdpoint_log::{Log, PostgresError, PostgresLog, PostgresOptions};
 use holdpoint_testkit::{Postgres, log_suite::append};
 
 use super::*;

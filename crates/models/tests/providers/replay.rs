@@ -59,7 +59,7 @@ async fn reasoning_goes_back(wire: &dyn Wire) {
     let one = runtime(model(wire, &fake.url, ProviderSettings::default()), &log).await;
     let shown = [say(&one, "u1", "1 + 2?").await, say(&one, "u2", "Sure?").await].concat();
     assert!(shown.contains("It is 3.") && shown.contains("Yes.") && !shown.contains(SIGNATURE), "{shown}");
-    let history = one.messages(&Subject::local(), &ChatId::from("c")).await.expect("messages");
+    let history = one.chats(&Subject::local()).messages(&ChatId::from("c")).await.expect("messages");
     let history = serde_json::to_string(&history).expect("JSON");
     assert!(history.contains("It is 3.") && !history.contains(SIGNATURE), "{history}");
     let asked = fake.asked();

@@ -149,14 +149,14 @@ async fn a_turn_that_waited_for_an_approval_goes_on_with_other_tools() {
         let (me, chat) = (Subject::local(), ChatId::from("c"));
         let runtime = start(&["pay"]).await;
         drop(runtime.submit(&me, ChatRequest::user("c", "Pay"), View::default()).await.expect("is taken"));
-        runtime.idle(&me, &chat).await.expect("a chat");
+        runtime.chats(&me).idle(&chat).await.expect("a chat");
         runtime.shutdown(Duration::from_secs(5)).await;
 
         let runtime = start(&["pay", "refund"]).await;
-        let open = runtime.approvals(&me).await.expect("it lists");
+        let open = runtime.inbox(&me).list().await.expect("it lists");
         let yes = DecisionRequest::from(true);
-        assert_eq!(runtime.decide(&me, open[0].approval_id.clone(), yes).await, Ok(Answered::Taken), "{name}");
-        runtime.idle(&me, &chat).await.expect("a chat");
+        assert_eq!(runtime.inbox(&me).decide(open[0].approval_id.clone(), yes).await, Ok(Answered::Taken), "{name}");
+        runtime.chats(&me).idle(&chat).await.expect("a chat");
         let asked = fake.asked();
         assert_eq!(asked.len(), requests, "{name}");
         let tools = |at: usize| asked[at].body["tools"].as_array().map_or(0, Vec::len);
@@ -165,7 +165,7 @@ async fn a_turn_that_waited_for_an_approval_goes_on_with_other_tools() {
         let last = &asked[requests - 1].body["messages"];
         assert_eq!(last[2]["content"][0]["content"], "paid", "{name}: {last}");
         assert_eq!(paid.load(Ordering::SeqCst), 1, "{name}");
-        let messages = runtime.messages(&me, &chat).await.expect("a chat");
+        let messages = runtime.chats(&me).messages(&chat).await.expect("a chat");
         assert!(serde_json::to_string(&messages).expect("json").contains("Fine."), "{name}: {messages:?}");
     }
 }

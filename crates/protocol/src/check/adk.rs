@@ -215,7 +215,9 @@ impl StreamChecker {
             let (segment, _) = call.place;
             (first == Some(segment) || call.asked_in == Some(segment)).then_some(call.place)
         };
-        let is_open = |step| calls().any(|call| step_of(call) == Some(step) && call.state != State::Settled);
+        // What the client has the outcome of is not open for it.
+        let is_open = |call: &Call| call.state != State::Settled && !call.has_outcome_in_request;
+        let is_open = |step| calls().any(|call| step_of(call) == Some(step) && is_open(call));
         let settled = calls().filter_map(|call| Some((call.settled_at?, step_of(call)?)));
         let here = settled.filter(|((_, segment), _)| *segment == self.segment.number);
         let alone = here.filter(|(_, step)| is_open(*step)).map(|((line, _), _)| line).min();

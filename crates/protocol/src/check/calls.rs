@@ -32,6 +32,8 @@ pub(super) struct Call {
     pub(super) provider_executed: bool,
     pub(super) step: u32,
     pub(super) state: State,
+    /// Whether the request shows its outcome: the client's own result, or what the client was sent before.
+    pub(super) has_outcome_in_request: bool,
     /// The segment in which its input began.
     pub(super) begun_in: Option<u32>,
     /// The segment in which its approval was requested.

@@ -206,6 +206,7 @@ impl StreamChecker {
             provider_executed,
             step: self.message.step.number,
             state: State::Announced { available: how != Announcement::Begun },
+            has_outcome_in_request: false,
             begun_in: (how == Announcement::Begun).then_some(self.segment.number),
             asked_in: None,
             asked_again_in: None,

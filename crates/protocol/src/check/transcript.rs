@@ -56,13 +56,15 @@ impl RequestCall {
         for part in parts {
             step += u32::from(is_step(&part));
             let Some(tool) = part.as_tool() else { continue };
-            let state = match tool.state {
-                ToolState::InputStreaming => State::Announced { available: false },
-                ToolState::InputAvailable => State::Announced { available: true },
-                ToolState::ApprovalRequested | ToolState::ApprovalResponded => State::Asked,
+            let (state, has_outcome_in_request) = match tool.state {
+                ToolState::InputStreaming => (State::Announced { available: false }, false),
+                ToolState::InputAvailable => (State::Announced { available: true }, false),
+                ToolState::ApprovalRequested | ToolState::ApprovalResponded => (State::Asked, false),
                 // In the last step it may be the client's own result, which the backend may still confirm.
-                _ if step == last => State::Announced { available: true },
-                _ => State::Settled,
+                ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied if step == last => {
+                    (State::Announced { available: true }, true)
+                }
+                ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied => (State::Settled, true),
             };
             carried.push(Self {
                 id: tool.tool_call_id.clone(),
@@ -73,6 +75,7 @@ impl RequestCall {
                     provider_executed: tool.fields.provider_executed == Some(true),
                     step,
                     state,
+                    has_outcome_in_request,
                     begun_in: None,
                     asked_in: (state == State::Asked).then_some(0),
                     asked_again_in: None,

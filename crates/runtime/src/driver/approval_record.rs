@@ -6,7 +6,7 @@ use holdpoint_protocol::{
     request::{ApprovalRecord, PendingApproval},
 };
 
-use super::{Runtime, RuntimeError, StoredChat, audit::input_sha256};
+use super::{Inbox, RuntimeError, StoredChat, audit::input_sha256};
 use crate::{
     identity::Identity,
     subject::Subject,
@@ -14,22 +14,18 @@ use crate::{
     wire::{Asked, asked},
 };
 
-impl Runtime {
-    /// The record of an approval request, open or not, if somebody may see it: whoever may decide or has decided, the owner
+impl Inbox<'_> {
+    /// The record of an approval request, open or not, for those who may see it: whoever may decide or has decided, the owner
     /// of the chat, and administrators. It is made of the facts of its turn, however long the chat is.
-    pub async fn approval_record(
-        &self,
-        by: impl Into<Identity>,
-        approval: &ApprovalId,
-    ) -> Result<Option<ApprovalRecord>, RuntimeError> {
-        let by = by.into();
-        let Some((owner, chat)) = self.chat_of_approval(&by, approval).await? else { return Ok(None) };
-        let stored = match self.open(&owner, &chat).await {
+    pub async fn record(&self, approval: &ApprovalId) -> Result<Option<ApprovalRecord>, RuntimeError> {
+        let by = &self.by;
+        let Some((owner, chat)) = self.runtime.inner.chat_of_approval(by, approval).await? else { return Ok(None) };
+        let stored = match self.runtime.chats(&owner).open(&chat).await {
             Err(RuntimeError::NotFound) => return Ok(None),
             opened => opened?,
         };
-        let Some(asked) = stored.asked(approval, &owner, &by).await? else { return Ok(None) };
-        Ok(is_seen_by(&asked, &by, &owner).then(|| record(asked, approval.clone(), chat, &owner)))
+        let Some(asked) = stored.asked(approval, &owner, by).await? else { return Ok(None) };
+        Ok(is_seen_by(&asked, by, &owner).then(|| record(asked, approval.clone(), chat, &owner)))
     }
 }
 

@@ -11,11 +11,12 @@ use holdpoint_protocol::{
 use serde_json::Value;
 
 use super::{
-    Hold, Runtime, RuntimeError,
+    Hold, Inbox, RuntimeError,
     audit::input_sha256,
     head::HoldApproval,
     lists::{ApprovalCursor, PAGE, Page},
     load::FactReader,
+    runtime::Inner,
 };
 use crate::{
     approvers::Approvers,
@@ -131,13 +132,12 @@ pub enum ApprovalState {
     Ended(Cause),
 }
 
-impl Runtime {
-    /// All open approval requests that somebody may decide, oldest first.
-    pub async fn approvals(&self, by: impl Into<Identity>) -> Result<Vec<PendingApproval>, RuntimeError> {
-        let by = by.into();
+impl Inbox<'_> {
+    /// All open approval requests that this identity may decide, oldest first.
+    pub async fn list(&self) -> Result<Vec<PendingApproval>, RuntimeError> {
         let (mut approvals, mut after) = (Vec::new(), None);
         loop {
-            let page = self.approvals_page(&by, &ApprovalFilter::default(), after, PAGE).await?;
+            let page = self.page(&ApprovalFilter::default(), after, PAGE).await?;
             approvals.extend(page.items);
             after = page.next;
             if after.is_none() {
@@ -146,40 +146,38 @@ impl Runtime {
         }
     }
 
-    /// One page of the open approval requests that somebody may decide, oldest first: those in their own chats and, with
-    /// the role `approver`, those that name them or one of their groups.
+    /// One page of the open approval requests that this identity may decide, oldest first: those in its own chats and, with
+    /// the role `approver`, those that name it or one of its groups.
     ///
     /// A page with large inputs, or with a filter that few fit, has fewer than `limit`, even none, and still a next one.
-    pub async fn approvals_page(
+    pub async fn page(
         &self,
-        by: impl Into<Identity>,
         filter: &ApprovalFilter,
         after: Option<ApprovalCursor>,
         limit: usize,
     ) -> Result<Page<PendingApproval, ApprovalCursor>, RuntimeError> {
-        let by = by.into();
-        let Page { items, next } = self.approval_rows(&by, filter, after, limit).await?;
-        Ok(Page { items: items.iter().map(|row| row.entry(&by)).collect(), next })
+        let Page { items, next } = self.rows(filter, after, limit).await?;
+        Ok(Page { items: items.iter().map(|row| row.entry(&self.by)).collect(), next })
     }
 
-    /// Like `approvals_page`, with the inputs as text. As values they take many times as much memory, so a caller that
+    /// Like [`page`](Self::page), with the inputs as text. As values they take many times as much memory, so a caller that
     /// writes them makes [`ApprovalRow::entry`] of one after the other.
-    pub async fn approval_rows(
+    pub async fn rows(
         &self,
-        by: &Identity,
         filter: &ApprovalFilter,
         after: Option<ApprovalCursor>,
         limit: usize,
     ) -> Result<Page<ApprovalRow, ApprovalCursor>, RuntimeError> {
+        let (by, inner) = (&self.by, &self.runtime.inner);
         let text = filter.text.as_ref().map(|text| text.to_lowercase());
         let (mut items, mut next, mut looked_at, mut bytes) = (Vec::new(), after, 0, 0);
         loop {
-            let rows = self.inner.to_decide(by, next, limit).await?;
+            let rows = inner.to_decide(by, next, limit).await?;
             for (chat, row) in rows.items {
                 let here = ApprovalCursor::of(&chat, &row);
                 looked_at += 1;
                 bytes += row.data.len();
-                let Some(mut hold) = self.inner.hold(&chat, &row).await else { continue };
+                let Some(mut hold) = inner.hold(&chat, &row).await else { continue };
                 let Some(request) = hold.request.take() else { continue };
                 let owner = request.owner.as_ref().unwrap_or(by.subject()).clone();
                 if !request.terms.approvers.let_decide(by, &owner, request.is_escalated) {
@@ -201,30 +199,26 @@ impl Runtime {
         }
     }
 
-    /// One approval request, if somebody may see it: whoever may decide, the owner of the chat, and administrators.
-    pub async fn approval(
-        &self,
-        by: impl Into<Identity>,
-        approval: &ApprovalId,
-    ) -> Result<Option<ApprovalState>, RuntimeError> {
-        let by = by.into();
-        let Some((owner, found)) = self.found_approval(&by, approval).await? else { return Ok(None) };
+    /// One approval request, for those who may see it: whoever may decide, the owner of the chat, and administrators.
+    pub async fn get(&self, approval: &ApprovalId) -> Result<Option<ApprovalState>, RuntimeError> {
+        let (by, inner) = (&self.by, &self.runtime.inner);
+        let Some((owner, found)) = inner.found_approval(by, approval).await? else { return Ok(None) };
         let sees_all = by.subject() == &owner || by.is_admin();
         let mut after = None;
         loop {
-            let page = self.inner.held(HoldsOf::Chat(found.chat.clone()), true, after, PAGE).await?;
+            let page = inner.held(HoldsOf::Chat(found.chat.clone()), true, after, PAGE).await?;
             let row = page.items.into_iter().find(|(_, row)| row.approval.as_ref() == Some(approval));
             if let Some((chat, row)) = row
-                && let Some(listed) = self.inner.hold(&chat, &row).await
+                && let Some(listed) = inner.hold(&chat, &row).await
                 && let Some(request) = &listed.request
             {
-                if !sees_all && !request.terms.approvers.let_decide(&by, &owner, request.is_escalated) {
+                if !sees_all && !request.terms.approvers.let_decide(by, &owner, request.is_escalated) {
                     return Ok(None);
                 }
                 // What is decided on is what is recorded, not what is listed.
-                let Some(hold) = self.inner.recorded(&chat, approval).await? else { break };
+                let Some(hold) = inner.recorded(&chat, approval).await? else { break };
                 let Some(request) = &hold.request else { break };
-                return Ok(open_approval(&by, &owner, chat, &hold, request));
+                return Ok(open_approval(by, &owner, chat, &hold, request));
             }
             after = page.next;
             if after.is_none() {
@@ -233,7 +227,7 @@ impl Runtime {
         }
         let chat = found.chat.clone();
         // It has ended: what its call has become is in its turn.
-        let mut facts = FactReader::new(&self.inner, found);
+        let mut facts = FactReader::new(inner, found);
         let mut ended: Option<Ended> = None;
         while let Some(batch) = facts.next().await? {
             for fact in batch {
@@ -241,14 +235,14 @@ impl Runtime {
                     (None, Fact::Asked { call, approval: id, terms, .. }) if id == *approval => {
                         let approvers = Arc::clone(&terms.approvers);
                         // Whoever may not see it, whatever has become of it, is answered here.
-                        if !sees_all && !approvers.let_decide(&by, &owner, true) {
+                        if !sees_all && !approvers.let_decide(by, &owner, true) {
                             return Ok(None);
                         }
                         ended = Some(Ended { call, approvers, is_escalated: false });
                     }
                     (Some(ended), fact) => {
                         if let Some(cause) = ended.cause(&fact) {
-                            let sees_it = sees_all || ended.approvers.let_decide(&by, &owner, ended.is_escalated);
+                            let sees_it = sees_all || ended.approvers.let_decide(by, &owner, ended.is_escalated);
                             return Ok(sees_it.then_some(ApprovalState::Ended(cause)));
                         }
                     }
@@ -257,16 +251,18 @@ impl Runtime {
             }
         }
         // It waits, and its row is gone: somebody has removed it.
-        if let Some(hold) = self.inner.recorded(&chat, approval).await?
+        if let Some(hold) = inner.recorded(&chat, approval).await?
             && let Some(request) = &hold.request
         {
-            return Ok(open_approval(&by, &owner, chat, &hold, request));
+            return Ok(open_approval(by, &owner, chat, &hold, request));
         }
         // It was answered while this was read.
-        let sees_it = |ended: &Ended| sees_all || ended.approvers.let_decide(&by, &owner, ended.is_escalated);
+        let sees_it = |ended: &Ended| sees_all || ended.approvers.let_decide(by, &owner, ended.is_escalated);
         Ok(ended.filter(sees_it).map(|_| ApprovalState::Ended(Cause::Decision)))
     }
+}
 
+impl Inner {
     /// The chat of an approval request, and its owner: that of the identity or, if it may decide for others or sees
     /// everything, any.
     pub(super) async fn chat_of_approval(
@@ -277,12 +273,12 @@ impl Runtime {
         Ok(self.found_approval(by, approval).await?.map(|(owner, found)| (owner, found.chat)))
     }
 
-    async fn found_approval(
+    pub(super) async fn found_approval(
         &self,
         by: &Identity,
         approval: &ApprovalId,
     ) -> Result<Option<(Subject, Found)>, RuntimeError> {
-        let find = async |subject: &Subject| self.inner.log.find(subject, approval.as_str()).await;
+        let find = async |subject: &Subject| self.log.find(subject, approval.as_str()).await;
         if let Some(found) = find(by.subject()).await.map_err(RuntimeError::Log)? {
             return Ok(Some((by.subject().clone(), found)));
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Runtime, RuntimeError,
+    Audit, RuntimeError,
     deletion::LinesHash,
     grants,
     lists::{CursorError, Page, time_and_rest},
@@ -278,28 +278,30 @@ impl FromStr for AuditCursor {
     }
 }
 
-impl Runtime {
-    /// One page of the record, oldest first. A page with large inputs has fewer than `limit` lines.
-    pub async fn audit_page(
+impl Audit<'_> {
+    /// One page of the lines, oldest first. A page with large inputs has fewer than `limit`.
+    pub async fn page(
         &self,
         query: AuditQuery,
         after: Option<AuditCursor>,
         limit: usize,
     ) -> Result<Page<AuditLine, AuditCursor>, RuntimeError> {
-        let Page { items, next } = self.audit_entries(query, after, limit).await?;
+        let Page { items, next } = self.entries(query, after, limit).await?;
         Ok(Page { items: items.iter().filter_map(line).collect(), next })
     }
 
-    /// Like `audit_page`, as stored. Lines take more memory, so a caller that writes them makes one after the other, with
-    /// [`audit_line`](line).
-    pub async fn audit_entries(
+    /// Like [`page`](Self::page), as stored. Lines take more memory, so a caller that writes them makes one after the other,
+    /// with [`audit_line`](line).
+    pub async fn entries(
         &self,
         query: AuditQuery,
         after: Option<AuditCursor>,
         limit: usize,
     ) -> Result<Page<AuditEntry, AuditCursor>, RuntimeError> {
         let after = after.map(|AuditCursor { at, position, chat }| (at, chat, position));
-        let entries = self.inner.log.audit(AuditQuery { after, ..query }, limit).await.map_err(RuntimeError::Log)?;
+        let seen_by = if self.by.is_admin() { query.seen_by } else { Some(self.by.subject().clone()) };
+        let query = AuditQuery { seen_by, after, ..query };
+        let entries = self.runtime.inner.log.audit(query, limit).await.map_err(RuntimeError::Log)?;
         let size = |entry: &AuditEntry| entry.data.len() + entry.contents.as_ref().map_or(0, Bytes::len);
         let is_full = entries.len() >= limit || entries.iter().map(size).sum::<usize>() > PAGE_BYTES;
         let next = entries.last().filter(|_| is_full).map(|last| AuditCursor {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SharedClock, SystemClock},
-    log::{Log, LogError, MemoryLog, NodeId},
+    log::{LogError, MemoryLog, NodeId, Store},
     metrics::{MeteredLog, Metrics},
     model::Model,
     subject::Subject,
@@ -21,7 +21,7 @@ use crate::{
 
 /// Builds a [`Runtime`]. By default it has no tools, and its log is in memory.
 pub struct RuntimeBuilder {
-    log: Arc<dyn Log>,
+    log: Arc<dyn Store>,
     tools: ToolSet,
     model: Arc<dyn Model>,
     agents: Option<AgentChoice>,
@@ -63,7 +63,7 @@ impl RuntimeBuilder {
 
     /// The log that stores the chats.
     #[must_use]
-    pub fn log(mut self, log: Arc<dyn Log>) -> Self {
+    pub fn log(mut self, log: Arc<dyn Store>) -> Self {
         self.log = log;
         self
     }
@@ -114,7 +114,7 @@ impl RuntimeBuilder {
             false => Some(tools.get(BUDGET_TOOL).cloned().unwrap_or_else(budget_tool)),
         };
         let tools = tools.with_budget(budget_tool.as_ref());
-        let (metrics, lease) = (Metrics::new(), log.lease());
+        let (metrics, lease) = (Metrics::new(), log.cluster().lease());
         let shared_clock = lease.map(|_| SharedClock::new(Arc::clone(&clock)));
         let clock = shared_clock.clone().map_or(clock, |shared| shared as _);
         let (to_recover, recovering) = mpsc::unbounded_channel();
@@ -161,7 +161,7 @@ impl RuntimeBuilder {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));
         }
         let runtime = Runtime::own(inner);
-        runtime.model_warnings();
+        runtime.admin().model_warnings();
         Ok(runtime)
     }
 }

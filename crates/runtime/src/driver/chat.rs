@@ -1,7 +1,7 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -19,6 +19,7 @@ use super::{
     awake::Changed,
     checkpoint::Checkpoint,
     counters::count,
+    drive::{Failure, OnConflict, Sender},
     feed::{Earlier, Feed},
     follow::unless_unreadable,
     gate::CallGate,
@@ -27,9 +28,10 @@ use super::{
     load::{LoadError, Loaded, load},
     memory::Memory,
     ready::ReadyEvents,
-    record::OnConflict,
+    record::Writing,
     running::Place,
     runtime::Inner,
+    shown::Shown,
     unreadable,
     work::{next_events, sleep_until},
 };
@@ -67,8 +69,6 @@ pub(super) struct ChatTask {
     pub(super) reserved: usize,
     /// The part of it for inputs of calls that the model has made.
     pub(super) reserved_inputs: usize,
-    /// Whether the input that is being handled is refused if there is no room for what it adds.
-    pub(super) may_refuse: bool,
     /// The memory of turns before the feed that inputs needed.
     pub(super) earlier_memory: Vec<Memory>,
     pub(super) title: String,
@@ -98,8 +98,6 @@ pub(super) struct ChatTask {
     pub(super) answer: Option<ReadyEvents>,
     pub(super) running_tools: JoinSet<super::work::Ran>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken, Arc<CallGate>)>,
-    /// The running calls that have certainly not been carried out, for the input that is being handled.
-    pub(super) unsent: BTreeSet<ToolCallId>,
     /// The chat was this node's then, according to its last append.
     pub(super) owned_at: Instant,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
@@ -109,7 +107,7 @@ pub(super) struct ChatTask {
     pub(super) agent: Option<Agent>,
     /// The tools that the model was offered in the first step of the turn that this task has seen.
     pub(super) turn_tools: TurnTools,
-    /// Whether the turn began before this task.
+    /// Whether the turn began before this task, or on another node.
     pub(super) is_resumed_turn: bool,
     /// The tools that wait for the answer to a prompt.
     pub(super) prompts: BTreeMap<ToolCallId, oneshot::Sender<PromptResponse>>,
@@ -155,7 +153,6 @@ impl ChatTask {
             bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes) + bytes,
             reserved: 0,
             reserved_inputs: 0,
-            may_refuse: false,
             checkpoint,
             earlier_memory: Vec::new(),
             memory,
@@ -175,7 +172,6 @@ impl ChatTask {
             answer: None,
             running_tools: JoinSet::new(),
             running: HashMap::new(),
-            unsent: BTreeSet::new(),
             owned_at: Instant::now(),
             last_outputs: HashMap::new(),
             channel: Channel::default(),
@@ -245,7 +241,7 @@ impl ChatTask {
                 Some(command) = self.mailbox.recv() => self.command(command).await,
                 Some(done) = self.running_tools.join_next_with_id(), if !self.running_tools.is_empty() => self.tool_done(done).await,
                 events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
-                () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), OnConflict::Rebase).await,
+                () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), Writing::HAPPENED).await,
                 () = changed.beyond(known), if is_shared => unless_unreadable(self.catch_up_or_end().await).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
@@ -284,76 +280,58 @@ impl ChatTask {
         self.inner.turn_away(&self.id, &mut self.mailbox, error).await;
     }
 
+    /// Takes an input of a client.
+    async fn take(
+        &mut self,
+        input: &Input,
+        subject: &Subject,
+        channel: Channel,
+        shown: Option<&Shown>,
+    ) -> Result<Taken, Failure> {
+        let is_submit = matches!(input, Input::Submit(_));
+        let is_new_chat = is_submit && self.may_open(subject);
+        if !is_new_chat && self.state.subject.as_ref() != Some(subject) {
+            return Err(Failure::Refused(ChatError::not_theirs(is_submit)));
+        }
+        self.look_back(input).await.map_err(Failure::Refused)?;
+        if let Some(error) = self.refuses_as_shown(input, shown).await? {
+            return Err(Failure::Refused(error));
+        }
+        let before = self.state.len;
+        self.channel = channel;
+        let mut refuses = None;
+        if is_submit {
+            self.agent = self.inner.chosen_agent(&self.id, subject);
+            refuses = self.refusal(subject).await.map_err(Failure::Refused)?;
+        }
+        let reply = self.drive(vec![input.clone()], OnConflict::Decide, Sender::Client { refuses }).await?;
+        if let Reply::Rejected(Rejection::Limit(_)) = reply {
+            count(&self.inner.counters.refused_turns);
+        }
+        Ok(Taken { reply, is_new: self.state.len > before, reader: self.feed.reader() })
+    }
+
     pub(super) async fn command(&mut self, command: Command) -> Result<(), ChatError> {
         match command {
             Command::Input { input, subject, channel, shown, until, reply } => {
                 if until <= Instant::now() {
                     return Ok(());
                 }
-                let is_submit = matches!(*input, Input::Submit(_));
-                let is_new = self.may_open(&subject) && is_submit;
-                if !is_new && self.state.subject.as_ref() != Some(&subject) {
-                    let _ = reply.send(Err(ChatError::NotFound));
-                    return Ok(());
-                }
-                if let Err(error) = self.look_back(&input).await {
-                    // Nothing has changed, so the chat goes on.
-                    let _ = reply.send(Err(error));
-                    return Ok(());
-                }
-                if let Some(error) = self.refuses_as_shown(&input, shown.as_ref()).await? {
-                    // Nothing has changed, so the chat goes on.
-                    let _ = reply.send(Err(error));
-                    return Ok(());
-                }
-                let before = self.state.len;
-                self.channel = channel;
-                if is_submit {
-                    self.agent = self.inner.chosen_agent(&self.id, &subject);
-                }
-                let refuses = if is_submit { self.refusal(&subject).await } else { Ok(None) };
-                let refuses = match refuses {
-                    Ok(refuses) => refuses,
-                    // Nothing has changed, so the chat goes on.
-                    Err(error) => {
-                        let _ = reply.send(Err(error));
-                        return Ok(());
-                    }
-                };
-                let taken = loop {
-                    let known = self.state.len;
-                    match self.input_within(Input::clone(&input), refuses).await {
-                        Err(ChatError::Conflict) => self.after_conflict().await?,
-                        Err(ChatError::NoRoom) => {
-                            // Nothing has changed, so the chat goes on.
-                            let _ = reply.send(Err(ChatError::NoRoom));
-                            return Ok(());
-                        }
-                        Ok(taken) if self.state.len == known => match self.is_current().await {
-                            Ok(true) => break Ok(taken),
-                            Ok(false) => {}
-                            Err(error) => {
-                                let _ = reply.send(Err(error));
-                                return Ok(());
-                            }
-                        },
-                        taken => break taken,
-                    }
-                };
                 let is_stop = matches!(*input, Input::Stop { .. });
-                if is_stop && taken.is_ok() && self.is_elsewhere() && self.state.turn.is_some() {
-                    let until = Instant::now() + DEFERRED_TIMEOUT;
-                    self.deferred.push(Command::Input { input, subject, channel, shown, until, reply });
-                    return Ok(());
+                match self.take(&input, &subject, channel, shown.as_ref()).await {
+                    Ok(_) if is_stop && self.is_elsewhere() && self.state.turn.is_some() => {
+                        let until = Instant::now() + DEFERRED_TIMEOUT;
+                        self.deferred.push(Command::Input { input, subject, channel, shown, until, reply });
+                    }
+                    // The sender may be gone. The facts stay.
+                    Ok(taken) => drop(reply.send(Ok(taken))),
+                    Err(Failure::Refused(error)) => drop(reply.send(Err(error))),
+                    Err(Failure::Lost(error)) => {
+                        let _ = reply.send(Err(error.clone()));
+                        return Err(error);
+                    }
                 }
-                if let Ok(Reply::Rejected(Rejection::Limit(_))) = taken {
-                    count(&self.inner.counters.refused_turns);
-                }
-                let is_new = self.state.len > before;
-                let result = taken.as_ref().map(|_| ()).map_err(Clone::clone);
-                // The sender may be gone. The facts stay.
-                let _ = reply.send(taken.map(|reply| Taken { reply, is_new, reader: self.feed.reader() }));
-                result
+                Ok(())
             }
             Command::Read { subject, may_be_new, reply } => {
                 if let Err(error) = self.catch_up_for_reader().await? {
@@ -364,7 +342,8 @@ impl ChatTask {
                     Some(owner) => *owner == subject,
                     None => may_be_new && self.may_open(&subject),
                 };
-                let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(ChatError::NotFound) });
+                let refusal = ChatError::not_theirs(may_be_new);
+                let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(refusal) });
                 Ok(())
             }
             Command::Prompt { by, prompt, response } => {

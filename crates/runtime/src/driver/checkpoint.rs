@@ -24,7 +24,7 @@ use crate::{
     backoff::{self, Backoff},
     chat::{Chat, Cuts, Spent},
     fact::{Fact, NextTurn, Outcome},
-    log::{Key, Log, LogError},
+    log::{Key, LogError, Store},
     model::ModelMessage,
     subject::Subject,
     wire::{Conversation, Passage},
@@ -230,7 +230,7 @@ impl ConversationSource {
 }
 
 /// The conversation up to a position, from digests; `None` if they do not lead there.
-async fn digested(log: &dyn Log, chat: &ChatId, base: u64, at: u64) -> Result<Option<Conversation>, LogError> {
+async fn digested(log: &dyn Store, chat: &ChatId, base: u64, at: u64) -> Result<Option<Conversation>, LogError> {
     let mut digests: Vec<Digest> = Vec::new();
     let mut from = base;
     loop {

@@ -58,11 +58,22 @@ pub(super) struct Taken {
     pub(super) reader: FeedReader,
 }
 
+impl ChatError {
+    /// The answer to a subject to whom the chat does not belong. What would begin a chat learns that the id is taken; for
+    /// all else there is no such chat.
+    pub(super) fn not_theirs(begins: bool) -> Self {
+        if begins { Self::IdTaken } else { Self::NotFound }
+    }
+}
+
 /// Why a chat failed to carry out a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ChatError {
     #[error("no such chat")]
     NotFound,
+    /// Another subject has used the id of the chat first.
+    #[error("the id of the chat belongs to another subject")]
+    IdTaken,
     /// The chat is not what the task knows of it, or its task has ended: send the command again.
     #[error("the chat changed: retry")]
     Lost,

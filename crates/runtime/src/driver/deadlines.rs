@@ -79,7 +79,7 @@ async fn step(
             None => std::future::pending().await,
         }} => {}
         () = changed => {}
-        () = time::sleep(POLL_INTERVAL), if inner.log.lease().is_some() => {}
+        () = time::sleep(POLL_INTERVAL), if inner.log.cluster().lease().is_some() => {}
     }
     Ok(())
 }

@@ -6,26 +6,20 @@ use std::fmt;
 use holdpoint_protocol::ids::ChatId;
 use sha2::{Digest, Sha256};
 
-use super::{Runtime, RuntimeError, audit, chat::Command, runtime::Inner};
+use super::{Admin, RuntimeError, audit, chat::Command, runtime::Inner};
 use crate::{
-    log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, Log, LogError, REVOCATION, Stored},
+    log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, LogError, REVOCATION, Store, Stored},
     subject::Subject,
 };
 
 /// The number of lines per read.
 const PAGE: usize = 1000;
 
-impl Runtime {
-    /// Deletes a chat and all its facts. Two nodes that do so at the same moment both succeed: a deletion is repeated when
-    /// its result got lost, so a log can't tell the two from one that is repeated.
-    pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        self.delete_as(subject, subject, chat).await
-    }
-
-    /// Deletes a chat of a subject on behalf of somebody else: of an administrator. The record says who it was.
-    pub async fn delete_as(&self, by: &Subject, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        let command = |_, reply| Command::Delete { subject: subject.clone(), by: by.clone(), reply };
-        self.inner.send(chat, command).await
+impl Admin<'_> {
+    /// Deletes a chat of its owner on behalf of somebody else. The record says who it was.
+    pub async fn delete(&self, owner: &Subject, chat: &ChatId, by: &Subject) -> Result<(), RuntimeError> {
+        let command = |_, reply| Command::Delete { subject: owner.clone(), by: by.clone(), reply };
+        self.runtime.inner.send(chat, command).await
     }
 }
 
@@ -66,7 +60,7 @@ pub(super) fn hash_of(line: &AuditEntry, previous: BatchHash) -> BatchHash {
 }
 
 /// The hash of all lines of a chat. Revocations are left out: there may be more of them later.
-async fn lines_before(log: &dyn Log, chat: &ChatId) -> Result<LinesHash, LogError> {
+async fn lines_before(log: &dyn Store, chat: &ChatId) -> Result<LinesHash, LogError> {
     let mut hash = LinesHash::default();
     let mut query = AuditQuery { chat: Some(chat.clone()), ..AuditQuery::default() };
     loop {

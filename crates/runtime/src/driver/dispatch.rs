@@ -79,7 +79,7 @@ pub(super) async fn poll_lists(inner: Arc<Inner>) {
             () = inner.closing.cancelled() => return,
             () = time::sleep(LIST_POLL_INTERVAL) => {}
         }
-        if poll.is_multiple_of(POLLS_PER_INBOX) && !inner.log.hears_other_nodes() {
+        if poll.is_multiple_of(POLLS_PER_INBOX) && !inner.log.cluster().hears_other_nodes() {
             inner.changes.missed_by_approvers();
         }
         for subject in inner.changes.subjects() {

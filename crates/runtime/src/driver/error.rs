@@ -8,6 +8,9 @@ pub enum RuntimeError {
     /// It does not exist, or another subject owns it.
     #[error("no such chat")]
     NotFound,
+    /// The id of the chat belongs to another subject, who has used it first.
+    #[error("this id cannot be used for a chat: make a random one, as `crypto.randomUUID()` does")]
+    IdTaken,
     /// The request was rejected.
     #[error(transparent)]
     Rejected(#[from] Rejection),

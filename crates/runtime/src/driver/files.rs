@@ -2,21 +2,20 @@
 
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 
-use super::{Runtime, RuntimeError, load::FactReader};
-use crate::{fact::Fact, subject::Subject, tool::StoredFile};
+use super::{Chats, RuntimeError, load::FactReader};
+use crate::{fact::Fact, tool::StoredFile};
 
-impl Runtime {
+impl Chats<'_> {
     /// A file that a call has produced, by its place among those of the call. Only the turn of the call is read.
     pub async fn file(
         &self,
-        subject: &Subject,
         chat: &ChatId,
         call: &ToolCallId,
         index: usize,
     ) -> Result<Option<StoredFile>, RuntimeError> {
-        let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
+        let found = self.runtime.inner.log.find(self.owner, call.as_str()).await.map_err(RuntimeError::Log)?;
         let Some(found) = found.filter(|found| found.chat == *chat) else { return Ok(None) };
-        let mut facts = FactReader::new(&self.inner, found);
+        let mut facts = FactReader::new(&self.runtime.inner, found);
         while let Some(batch) = facts.next().await? {
             for fact in batch {
                 match fact {

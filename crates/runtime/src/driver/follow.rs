@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     chat::{ChatError, ChatTask},
     head::Hold,
-    work::prompt_response,
+    react::AppendedBy,
 };
 use crate::{
     backoff::{self, Backoff},
@@ -196,18 +196,7 @@ impl ChatTask {
             tracing::warn!(chat = %self.id, "another node has taken over the chat");
             self.drop_work().await;
         }
-        for fact in &facts {
-            match &**fact {
-                Fact::Settled { call, outcome, cause, .. } => {
-                    if let Some(answer) = self.prompts.remove(call) {
-                        let _ = answer.send(prompt_response(outcome, *cause));
-                    }
-                    self.cancel_tool(call);
-                }
-                Fact::TurnEnded { .. } | Fact::StepAbandoned => self.answer = None,
-                _ => {}
-            }
-        }
+        facts.iter().for_each(|fact| self.react(fact, AppendedBy::Another));
         self.must_follow = true;
     }
 

@@ -122,24 +122,25 @@ impl Gate for CallGate {
 
 /// Closed gates. They open when this is dropped.
 pub(super) struct ClosedGates {
+    /// The calls behind them that have certainly not been carried out.
+    pub(super) unsent: BTreeSet<ToolCallId>,
     _gates: Vec<OwnedMutexGuard<bool>>,
 }
 
 impl ChatTask {
-    /// Closes the gates of the running calls for an input that may end them, and notes which of these have certainly not
-    /// been carried out.
-    pub(super) async fn close_gates(&mut self, input: &Input) -> ClosedGates {
-        let may_end = matches!(input, Input::Stop { .. } | Input::Submit(_) | Input::Follow { .. });
-        let mut gates = Vec::new();
-        let mut unsent = BTreeSet::<ToolCallId>::new();
-        for (call, .., gate) in self.running.values().filter(|_| may_end) {
-            let is_begun = Arc::clone(&gate.is_begun).lock_owned().await;
-            if !*is_begun {
-                unsent.insert(call.clone());
+    /// Closes the gates of the running calls for inputs that may end them.
+    pub(super) async fn close_gates(&mut self, inputs: &[Input]) -> ClosedGates {
+        let may_end = |input: &Input| matches!(input, Input::Stop { .. } | Input::Submit(_) | Input::Follow { .. });
+        let (mut unsent, mut gates) = (BTreeSet::new(), Vec::new());
+        if inputs.iter().any(may_end) {
+            for (call, .., gate) in self.running.values() {
+                let is_begun = Arc::clone(&gate.is_begun).lock_owned().await;
+                if !*is_begun {
+                    unsent.insert(call.clone());
+                }
+                gates.push(is_begun);
             }
-            gates.push(is_begun);
         }
-        self.unsent = unsent;
-        ClosedGates { _gates: gates }
+        ClosedGates { unsent, _gates: gates }
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Runtime, RuntimeError, audit,
+    Grants, RuntimeError, audit,
     chat::ChatTask,
     lists::{CursorError, Page, time_and_rest},
     runtime::Inner,
@@ -171,47 +171,40 @@ impl FromStr for GrantCursor {
     }
 }
 
-impl Runtime {
-    /// One page of the grants that an identity may see, newest first: those that it has made, those for its own chats
-    /// and, for an admin, all.
-    pub async fn grants_page(
+impl Grants<'_> {
+    /// One page of the grants, newest first.
+    pub async fn page(
         &self,
-        by: impl Into<Identity>,
         after: Option<GrantCursor>,
         limit: usize,
     ) -> Result<Page<Grant, GrantCursor>, RuntimeError> {
-        let by = by.into();
+        let (by, inner) = (&self.by, &self.runtime.inner);
         let of = (!by.is_admin()).then(|| by.subject().clone());
         let after = after.map(|GrantCursor { made_at, grant }| (made_at, grant));
         let query = GrantQuery::List { of, after };
-        let grants = self.inner.log.grants(query, limit).await.map_err(RuntimeError::Log)?;
+        let grants = inner.log.grants(query, limit).await.map_err(RuntimeError::Log)?;
         let last = grants.last().filter(|_| grants.len() >= limit);
         let next = last.map(|last| GrantCursor { made_at: last.made_at, grant: last.id.clone() });
-        let now = self.inner.clock.now();
-        Ok(Page { items: grants.iter().filter_map(|grant| self.inner.listed(grant, now)).collect(), next })
+        let now = inner.clock.now();
+        Ok(Page { items: grants.iter().filter_map(|grant| inner.listed(grant, now)).collect(), next })
     }
 
     /// Revokes a grant: no call runs on it any more. Revoking it again changes nothing. Fails with
     /// [`RuntimeError::NotFound`] if there is no such grant, or none that this identity may see.
-    pub async fn revoke_grant(&self, by: impl Into<Identity>, grant: &GrantId) -> Result<Grant, RuntimeError> {
-        let by = by.into();
-        let found = self.grant(grant).await?.filter(|found| is_visible(found, &by)).ok_or(RuntimeError::NotFound)?;
-        let (at, data) = (self.inner.clock.now(), GrantData::read(&found).ok());
+    pub async fn revoke(&self, grant: &GrantId) -> Result<Grant, RuntimeError> {
+        let (by, inner) = (&self.by, &self.runtime.inner);
+        let found = inner.grant(grant).await?.filter(|found| is_visible(found, by)).ok_or(RuntimeError::NotFound)?;
+        let (at, data) = (inner.clock.now(), GrantData::read(&found).ok());
         let revocation = Revocation {
             grant: grant.clone(),
             by: by.subject().clone(),
             at,
             data: audit::revoked(grant, data.as_ref().map(|data| &data.call)),
         };
-        self.inner.log.revoke(revocation).await.map_err(RuntimeError::Log)?;
+        inner.log.revoke(revocation).await.map_err(RuntimeError::Log)?;
         // If its chat was deleted meanwhile, it is gone.
-        let revoked = self.grant(grant).await?.unwrap_or(found);
-        self.inner.listed(&revoked, at).ok_or(RuntimeError::NotFound)
-    }
-
-    async fn grant(&self, grant: &GrantId) -> Result<Option<StoredGrant>, RuntimeError> {
-        let found = self.inner.log.grants(GrantQuery::One(grant.clone()), 1).await.map_err(RuntimeError::Log)?;
-        Ok(found.into_iter().next())
+        let revoked = inner.grant(grant).await?.unwrap_or(found);
+        inner.listed(&revoked, at).ok_or(RuntimeError::NotFound)
     }
 }
 
@@ -220,6 +213,11 @@ fn is_visible(grant: &StoredGrant, by: &Identity) -> bool {
 }
 
 impl Inner {
+    async fn grant(&self, grant: &GrantId) -> Result<Option<StoredGrant>, RuntimeError> {
+        let found = self.log.grants(GrantQuery::One(grant.clone()), 1).await.map_err(RuntimeError::Log)?;
+        Ok(found.into_iter().next())
+    }
+
     fn listed(&self, grant: &StoredGrant, now: Timestamp) -> Option<Grant> {
         let GrantData { terms, .. } = GrantData::read(grant)
             .map_err(|error| tracing::error!(grant = %grant.id, %error, "a stored grant can't be read"))

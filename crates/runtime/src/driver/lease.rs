@@ -115,7 +115,7 @@ impl Lease {
 }
 
 impl Inner {
-    /// Fails if a node with a lease could not read one of these facts. See [`Log::renew`](crate::log::Log::renew).
+    /// Fails if a node with a lease could not read one of these facts. See [`Cluster::renew`](crate::log::Cluster::renew).
     pub(super) fn must_be_readable(&self, facts: &[&Fact]) -> Result<(), LogError> {
         let readable = self.lease.format.load(Ordering::Relaxed);
         match facts.iter().map(|fact| fact.format()).max() {
@@ -163,7 +163,7 @@ impl Inner {
     async fn set_clock(&self, is_off: &mut bool) {
         let Some(clock) = &self.shared_clock else { return };
         let asked = clock.own();
-        match self.log.time().await {
+        match self.log.cluster().time().await {
             Ok(Some(shared)) => clock.set(asked, clock.own(), shared),
             Ok(None) => return,
             // The log has more to say about that elsewhere.
@@ -187,7 +187,7 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
     let mut backoff = Backoff::new(FIRST_BACKOFF, FIRST_BACKOFF * 8);
     for _ in 1..FIRST_ATTEMPTS {
         let asked_at = Instant::now();
-        if let Ok(format) = inner.log.renew(inner.node).await {
+        if let Ok(format) = inner.log.cluster().renew(inner.node).await {
             inner.lease.renew(asked_at, format);
             inner.set_clock(&mut false).await;
             return Ok(());
@@ -195,7 +195,7 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
         backoff::wait(&mut backoff).await;
     }
     let asked_at = Instant::now();
-    let format = inner.log.renew(inner.node).await?;
+    let format = inner.log.cluster().renew(inner.node).await?;
     inner.lease.renew(asked_at, format);
     inner.set_clock(&mut false).await;
     Ok(())
@@ -210,7 +210,7 @@ pub(super) async fn keep(inner: Arc<Inner>) {
         let asked_at = Instant::now();
         let renewed = tokio::select! {
             biased;
-            renewed = time::timeout(length.max(RENEWAL_TIMEOUT), inner.log.renew(inner.node)) => renewed,
+            renewed = time::timeout(length.max(RENEWAL_TIMEOUT), inner.log.cluster().renew(inner.node)) => renewed,
             () = inner.closing.cancelled() => return,
         };
         match renewed {

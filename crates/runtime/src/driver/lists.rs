@@ -12,7 +12,7 @@ use std::{
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 
 use super::{
-    Hold, Runtime, RuntimeError,
+    Admin, Chats, Hold, RuntimeError,
     head::{Awaited, HeadData},
     load::{self, load},
     runtime::Inner,
@@ -143,12 +143,12 @@ pub struct OpenHold {
     pub hold: Hold,
 }
 
-impl Runtime {
-    /// All chats of a subject, most recently changed first.
-    pub async fn chats(&self, subject: &Subject) -> Result<Vec<ChatSummary>, RuntimeError> {
+impl Chats<'_> {
+    /// All chats, most recently changed first.
+    pub async fn list(&self) -> Result<Vec<ChatSummary>, RuntimeError> {
         let (mut chats, mut after) = (Vec::new(), None);
         loop {
-            let page = self.chats_page(subject, after, PAGE).await?;
+            let page = self.page(after, PAGE).await?;
             chats.extend(page.items);
             after = page.next;
             if after.is_none() {
@@ -157,63 +157,24 @@ impl Runtime {
         }
     }
 
-    /// One page of a subject's chats, most recently changed first.
-    pub async fn chats_page(
-        &self,
-        subject: &Subject,
-        after: Option<ChatCursor>,
-        limit: usize,
-    ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
-        self.summaries(Some(subject), after, limit).await
-    }
-
-    /// One page of the chats of all subjects, most recently changed first. For administrators.
-    pub async fn all_chats_page(
+    /// One page of the chats, most recently changed first.
+    pub async fn page(
         &self,
         after: Option<ChatCursor>,
         limit: usize,
     ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
-        self.summaries(None, after, limit).await
+        self.runtime.inner.summaries(Some(self.owner), after, limit).await
     }
 
-    /// The subject that owns a chat, if there is such a chat. For administrators, who act in its place.
-    pub async fn owner_of(&self, chat: &ChatId) -> Result<Option<Subject>, RuntimeError> {
-        Ok(match self.inner.log.stored(chat).await.map_err(RuntimeError::Log)? {
-            Some(Stored::Chat { head, .. }) => Some(head.subject),
-            Some(Stored::Tombstone { .. }) | None => None,
-        })
-    }
-
-    async fn summaries(
-        &self,
-        subject: Option<&Subject>,
-        after: Option<ChatCursor>,
-        limit: usize,
-    ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
-        let after = after.map(|ChatCursor { updated_at, chat }| (updated_at, chat));
-        let order = HeadOrder::Newest { after };
-        let query = HeadQuery { subject: subject.cloned(), only_open: false, order };
-        let heads = self.inner.log.heads(query, limit).await.map_err(RuntimeError::Log)?;
-        let is_full = heads.len() >= limit;
-        let mut items = Vec::with_capacity(heads.len());
-        for (id, _, head) in heads {
-            let HeadData { title, is_running, holds, awaited, .. } = load::head(&self.inner, &id, &head).await;
-            let Head { subject, updated_at, .. } = head;
-            items.push(ChatSummary { id, subject, title, updated_at, holds, is_running, awaited });
-        }
-        let last = items.last().filter(|_| is_full);
-        let next = last.map(|last| ChatCursor { updated_at: last.updated_at, chat: last.id.clone() });
-        Ok(Page { items, next })
-    }
-
-    /// A subject's open holds in all chats: approval requests, calls in a browser, and prompts of running tools.
-    pub async fn open_holds(&self, subject: &Subject) -> Result<Vec<OpenHold>, RuntimeError> {
+    /// The open holds in all chats: approval requests, calls in a browser, and prompts of running tools.
+    pub async fn open_holds(&self) -> Result<Vec<OpenHold>, RuntimeError> {
+        let inner = &self.runtime.inner;
         let (mut open, mut after) = (Vec::new(), None);
         loop {
-            let of = HoldsOf::Subject(subject.clone());
-            let page = self.inner.held(of, false, after, PAGE).await?;
+            let of = HoldsOf::Subject(self.owner.clone());
+            let page = inner.held(of, false, after, PAGE).await?;
             for (chat, row) in page.items {
-                let hold = self.inner.hold(&chat, &row).await;
+                let hold = inner.hold(&chat, &row).await;
                 open.extend(hold.map(|hold| OpenHold { chat, hold }));
             }
             after = page.next;
@@ -226,7 +187,53 @@ impl Runtime {
     }
 }
 
+impl Admin<'_> {
+    /// One page of the chats of all subjects, most recently changed first.
+    pub async fn chats(
+        &self,
+        after: Option<ChatCursor>,
+        limit: usize,
+    ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
+        self.runtime.inner.summaries(None, after, limit).await
+    }
+
+    /// The subject that owns a chat, if there is such a chat: an administrator acts in its place.
+    pub async fn owner_of(&self, chat: &ChatId) -> Result<Option<Subject>, RuntimeError> {
+        self.runtime.inner.owner_of(chat).await
+    }
+}
+
 impl Inner {
+    /// The subject that owns a chat, if there is such a chat.
+    pub(super) async fn owner_of(&self, chat: &ChatId) -> Result<Option<Subject>, RuntimeError> {
+        Ok(match self.log.stored(chat).await.map_err(RuntimeError::Log)? {
+            Some(Stored::Chat { head, .. }) => Some(head.subject),
+            Some(Stored::Tombstone { .. }) | None => None,
+        })
+    }
+
+    async fn summaries(
+        self: &Arc<Self>,
+        subject: Option<&Subject>,
+        after: Option<ChatCursor>,
+        limit: usize,
+    ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
+        let after = after.map(|ChatCursor { updated_at, chat }| (updated_at, chat));
+        let order = HeadOrder::Newest { after };
+        let query = HeadQuery { subject: subject.cloned(), only_open: false, order };
+        let heads = self.log.heads(query, limit).await.map_err(RuntimeError::Log)?;
+        let is_full = heads.len() >= limit;
+        let mut items = Vec::with_capacity(heads.len());
+        for (id, _, head) in heads {
+            let HeadData { title, is_running, holds, awaited, .. } = load::head(self, &id, &head).await;
+            let Head { subject, updated_at, .. } = head;
+            items.push(ChatSummary { id, subject, title, updated_at, holds, is_running, awaited });
+        }
+        let last = items.last().filter(|_| is_full);
+        let next = last.map(|last| ChatCursor { updated_at: last.updated_at, chat: last.id.clone() });
+        Ok(Page { items, next })
+    }
+
     /// The approval requests of an identity's own chats, and those that name it. Each list is read by itself, from an
     /// index, so what it costs does not grow with the requests that others decide.
     pub(super) async fn to_decide(

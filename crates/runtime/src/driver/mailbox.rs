@@ -20,6 +20,7 @@ use crate::{
     backoff::{self, Backoff},
     log::Health,
     subject::Subject,
+    turn::Input,
 };
 
 /// The capacity of a chat's mailbox.
@@ -47,6 +48,16 @@ impl Command {
             | Command::Mend
             | Command::Recover { .. } => None,
         }
+    }
+
+    /// Answers a subject to whom the chat does not belong.
+    pub(super) fn refuse(self) {
+        let begins = match &self {
+            Command::Input { input, .. } => matches!(**input, Input::Submit(_)),
+            Command::Read { may_be_new, .. } => *may_be_new,
+            _ => false,
+        };
+        self.fail(ChatError::not_theirs(begins));
     }
 
     /// Answers that it could not be carried out.
@@ -90,7 +101,7 @@ impl Inner {
         self.forget(id, mailbox);
         while let Some(command) = mailbox.recv().await {
             let is_theirs = command.subject().is_none_or(|subject| subject == owner);
-            command.fail(if is_theirs { ChatError::Lost } else { ChatError::NotFound });
+            if is_theirs { command.fail(ChatError::Lost) } else { command.refuse() }
         }
     }
 
@@ -170,6 +181,7 @@ impl From<ChatError> for RuntimeError {
     fn from(error: ChatError) -> Self {
         match error {
             ChatError::NotFound => Self::NotFound,
+            ChatError::IdTaken => Self::IdTaken,
             ChatError::Unreadable => Self::Unreadable,
             ChatError::NotAsShown => Self::NotAsShown,
             ChatError::NoRoom => Self::Busy,

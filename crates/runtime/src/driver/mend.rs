@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    log::{Head, HeadOrder, HeadQuery, HoldApprover, HoldQuery, HoldRow, HoldsOf, Log, LogError},
+    log::{Head, HeadOrder, HeadQuery, HoldApprover, HoldQuery, HoldRow, HoldsOf, LogError, Store},
 };
 
 /// How often some of the open chats are looked at, and how many.
@@ -24,7 +24,7 @@ const WAKE_INTERVAL: Duration = Duration::from_secs(60);
 const ROWS: usize = 256;
 
 /// All rows of the holds of a chat.
-pub(super) async fn hold_rows(log: &dyn Log, chat: &ChatId) -> Result<Vec<HoldRow>, LogError> {
+pub(super) async fn hold_rows(log: &dyn Store, chat: &ChatId) -> Result<Vec<HoldRow>, LogError> {
     let mut query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
     let mut rows = Vec::new();
     loop {
@@ -125,7 +125,7 @@ async fn look(
 
 /// Whether a chat has as many rows as its head says, and each can be read and agrees with itself. Facts are not read for this:
 /// there may be many chats. A row that was changed with care is found when somebody decides.
-async fn is_whole(log: &dyn Log, chat: &ChatId, head: &Head) -> Result<bool, LogError> {
+async fn is_whole(log: &dyn Store, chat: &ChatId, head: &Head) -> Result<bool, LogError> {
     let rows = match hold_rows(log, chat).await {
         Err(LogError::Damaged(_)) => return Ok(false),
         rows => rows?,

@@ -1,36 +1,24 @@
-//! The path of new facts: written to the log, then shown, then carried out.
+//! The path of new facts: written to the log, then shown, then carried out (`react.rs`).
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures::{FutureExt, StreamExt, stream};
-use holdpoint_protocol::audit::AuditChannel;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    agent::{Offer, TurnTools},
     append, audit,
     chat::{ChatError, ChatTask},
-    checks::checked,
+    drive::OnConflict,
     follow::Foreign,
-    grants::{self, KnownGrants},
+    grants,
     head::{HeadData, Hold},
-    journal,
     load::title_of,
-    ready::ReadyEvents,
+    react::AppendedBy,
     weight,
-    work::prompt_response,
 };
 use crate::{
-    chat::{Chat, Phase},
     fact::{Fact, Outcome},
     log::{Append, AppendId, AuditRow, Key, LogError, Ownership},
-    model::{ModelError, ModelRequest},
-    subject::Subject,
-    tool::ApprovalContext,
-    turn::{Env, Input, Refusal, Reply, step_on},
-    wire::Channel,
 };
 
 /// How long text may stay unwritten.
@@ -39,171 +27,30 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
 
-/// What to do when another node has appended first.
+/// How facts are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnConflict {
-    /// Append the same behind it: what this node runs does not depend on what others may append.
-    Rebase,
-    /// Decide again.
-    Decide,
+pub(super) struct Writing {
+    pub(super) on_conflict: OnConflict,
+    /// Whether nothing is written if there is no room in memory for what it adds. Otherwise it is written all the same: it has
+    /// happened.
+    pub(super) may_refuse: bool,
 }
 
-impl OnConflict {
-    fn of(input: &Input) -> Self {
-        match input {
-            Input::Model(_)
-            | Input::CheckedCall(_)
-            | Input::ModelFailed(_)
-            | Input::ToolDone { .. }
-            | Input::ToolCutOff { .. }
-            | Input::Progress { .. }
-            | Input::Prompt { .. }
-            | Input::Save { .. } => Self::Rebase,
-            Input::Submit(_)
-            | Input::Result { .. }
-            | Input::Decide { .. }
-            | Input::Due { .. }
-            | Input::Stop { .. }
-            | Input::ResumeIdle
-            | Input::Follow { .. }
-            | Input::Recover => Self::Decide,
-        }
-    }
+impl Writing {
+    /// For what has happened here, whatever others append.
+    pub(super) const HAPPENED: Self = Self { on_conflict: OnConflict::Rebase, may_refuse: false };
 }
 
 impl ChatTask {
-    /// Runs one input through the turn machine, and carries out what follows.
-    pub(super) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
-        loop {
-            match self.input_within(input.clone(), None).await {
-                Err(ChatError::Conflict) => self.after_conflict().await?,
-                done => return done,
-            }
-        }
-    }
-
-    /// Like `input`, with a limit that may prevent a new turn. After a conflict, nothing has happened: catch up, and try
-    /// again.
-    pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
-        let on_conflict = OnConflict::of(&input);
-        // A client can send it again later.
-        self.may_refuse = matches!(input, Input::Submit(_) | Input::Result { .. });
-        let mut refused = BTreeSet::new();
-        let channel = self.channel;
-        let _closed = self.close_gates(&input).await;
-        let recorded = loop {
-            let known = self.known_grants(std::slice::from_ref(&input), &refused).await;
-            let before = self.before_grants(&known);
-            let mut facts = Vec::new();
-            let mut reply = Reply::None;
-            self.decide(&known, |state, env| {
-                env.refuses = refuses;
-                env.channel = audit_channel(channel, &input);
-                reply = step_on(state, input.clone(), env, &mut facts);
-            });
-            refused.extend(grants::used(&facts));
-            match (self.record(facts, on_conflict).await, before) {
-                (Err(ChatError::NotGranted), Some(before)) => self.state = before,
-                (recorded, _) => break recorded.map(|()| reply),
-            }
-        };
-        self.may_refuse = false;
-        self.count_turn();
-        recorded
-    }
-
-    /// The limit that prevents a new turn. Without one, reserves a place for the turn.
-    pub(super) async fn refusal(&mut self, subject: &Subject) -> Result<Option<Refusal>, ChatError> {
-        let limits = &self.inner.limits;
-        if self.bytes >= limits.chat_bytes {
-            return Ok(Some(Refusal::FullChat { limit: limits.chat_bytes }));
-        }
-        let stored = self.inner.footprint(subject).await?;
-        if stored.bytes >= limits.stored_bytes_per_subject {
-            return Ok(Some(Refusal::StoredBytes { limit: limits.stored_bytes_per_subject }));
-        }
-        if self.state.subject.is_none() && stored.chats >= limits.chats_per_subject {
-            return Ok(Some(Refusal::Chats { limit: limits.chats_per_subject }));
-        }
-        if self.place.is_some() || self.is_elsewhere() {
-            return Ok(None);
-        }
-        if self.inner.counters.is_full(subject, self.memory.bytes(), limits) {
-            return Err(ChatError::NoRoom);
-        }
-        let most = limits.open_chats_per_subject.max(limits.turns_per_subject);
-        let elsewhere = self.inner.log.usage(subject, self.inner.node, most).await?;
-        let is_open = !self.holds.is_empty();
-        match self.inner.running.begin(&self.id, subject, limits, elsewhere, is_open) {
-            Ok(place) => {
-                self.place = Some(place);
-                Ok(None)
-            }
-            Err(refusal) => Ok(Some(refusal)),
-        }
-    }
-
-    /// Counts the turn while it runs, but not while it waits.
-    pub(super) fn count_turn(&mut self) {
-        let is_running_here = self.state.is_running() && !self.is_elsewhere();
-        match (is_running_here, &self.place, &self.state.subject) {
-            (true, None, Some(subject)) => self.place = Some(self.inner.running.resume(&self.id, subject)),
-            (false, Some(_), _) => self.place = None,
-            _ => {}
-        }
-    }
-
-    /// Runs the turn machine at one point in time.
-    pub(super) fn decide(&mut self, known: &KnownGrants, ask: impl FnOnce(&mut Chat, &mut Env<'_>)) {
-        let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
-        let (tools, model) = (self.tools(), Arc::clone(self.model()));
-        let is_elsewhere = self.is_elsewhere();
-        let (memory, reserved, mut inputs) = (&mut self.memory, &mut self.reserved, self.reserved_inputs);
-        let mut has_room = |value: &Value| {
-            let weight = weight::of_value(value);
-            if weight < weight::UNRESERVED_BYTES || inputs >= weight {
-                inputs = inputs.saturating_sub(weight);
-                return true;
-            }
-            let has_room = memory.reserve(weight);
-            *reserved += if has_room { weight } else { 0 };
-            has_room
-        };
-        let mut env = Env {
-            now: self.inner.clock.now(),
-            tools: tools.catalog(),
-            model: model.version(),
-            max_steps: self.inner.limits.steps,
-            budget: self.inner.limits.budget,
-            max_holds: self.inner.limits.holds_per_chat,
-            is_elsewhere,
-            grants: &known.usable,
-            full_of_grants: known.full,
-            unsent: &self.unsent,
-            refuses: None,
-            // That of the input, if it has one. Nothing that the model does is recorded with a channel.
-            channel: AuditChannel::Chat,
-            new_id: &mut new_id,
-            has_room: &mut has_room,
-        };
-        ask(&mut self.state, &mut env);
-    }
-
-    /// The state to go back to, should one of these grants turn out to be unusable. What the model is writing is not in the
-    /// log, so the state can't be folded again.
-    pub(super) fn before_grants(&self, known: &KnownGrants) -> Option<Chat> {
-        (!known.usable.is_empty()).then(|| self.state.clone())
-    }
-
     /// Shows facts, after writing those that must be durable, and carries out their effects.
-    pub(super) async fn record(&mut self, facts: Vec<Fact>, on_conflict: OnConflict) -> Result<(), ChatError> {
+    pub(super) async fn record(&mut self, facts: Vec<Fact>, writing: Writing) -> Result<(), ChatError> {
         if facts.is_empty() {
             return Ok(());
         }
         let facts: Vec<Arc<Fact>> = facts.into_iter().map(Arc::new).collect();
         facts.iter().for_each(|fact| self.note(fact));
         if facts.iter().any(|fact| fact.must_be_durable()) {
-            self.commit(facts, on_conflict).await
+            self.commit(facts, writing).await
         } else {
             self.pending_bytes += facts.iter().map(|fact| fact.text_len()).sum::<usize>();
             self.pending.extend(facts.iter().cloned());
@@ -212,12 +59,12 @@ impl ChatTask {
             if self.pending.len() < FLUSH_FACTS && self.pending_bytes < FLUSH_BYTES {
                 return Ok(());
             }
-            self.commit(Vec::new(), OnConflict::Rebase).await
+            self.commit(Vec::new(), Writing::HAPPENED).await
         }
     }
 
     /// Writes the pending facts and these, then shows these.
-    pub(super) async fn commit(&mut self, facts: Vec<Arc<Fact>>, on_conflict: OnConflict) -> Result<(), ChatError> {
+    pub(super) async fn commit(&mut self, facts: Vec<Arc<Fact>>, writing: Writing) -> Result<(), ChatError> {
         let pending = std::mem::take(&mut self.pending);
         let pending_bytes = std::mem::take(&mut self.pending_bytes);
         let flush_at = self.flush_at.take();
@@ -228,7 +75,7 @@ impl ChatTask {
         self.inner.must_be_readable(&encoded)?;
         let payload = serde_json::to_vec(&encoded).map_err(|error| LogError::Failed(error.to_string()))?;
         let (size, weight) = (payload.len(), weight::of(&payload, encoded.iter().copied()));
-        if self.may_refuse && weight >= weight::UNRESERVED_BYTES {
+        if writing.may_refuse && weight >= weight::UNRESERVED_BYTES {
             if !self.memory.reserve(weight) {
                 (self.pending, self.pending_bytes, self.flush_at) = (pending, pending_bytes, flush_at);
                 self.restore();
@@ -285,7 +132,7 @@ impl ChatTask {
                     return Err(error);
                 }
             }
-            if on_conflict == OnConflict::Decide {
+            if writing.on_conflict == OnConflict::Decide {
                 // The text that is shown is still to be written.
                 (self.pending, self.pending_bytes, self.flush_at) = (pending, pending_bytes, flush_at);
                 self.restore();
@@ -337,7 +184,7 @@ impl ChatTask {
         }
         if !facts.is_empty() {
             self.feed.push(facts.clone());
-            facts.iter().for_each(|fact| self.effect(fact));
+            facts.iter().for_each(|fact| self.react(fact, AppendedBy::Us));
         }
         let foreign = foreign.now_owned_by(self.owner);
         self.absorb(foreign).await;
@@ -354,59 +201,6 @@ impl ChatTask {
         audit::rows(batch, &state)
     }
 
-    /// Carries out the effect of a fact that is on disk.
-    fn effect(&mut self, fact: &Fact) {
-        self.inner.metrics.fact(fact, &self.state, self.channel);
-        journal::write(fact, self.channel);
-        match fact {
-            // A step that only asks whether to go on has ended already.
-            Fact::StepStarted if self.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) => {}
-            Fact::StepStarted => {
-                let Some(subject) = self.state.subject.clone() else { return };
-                let (conversation, model) = (self.conversation(), Arc::clone(self.model()));
-                let (own, turn_tools) = (self.agent.as_ref().map(|agent| agent.tools.clone()), self.turn_tools.clone());
-                let (inner, context) = (Arc::clone(&self.inner), ApprovalContext::new(self.id.clone(), subject));
-                let is_resumed = self.is_resumed_turn && own.is_none();
-                let step = async move {
-                    if is_resumed {
-                        // After a restart, the model is to have the tools that it had.
-                        inner.tools_to_come().await;
-                    }
-                    let tools = own.unwrap_or_else(|| inner.tools());
-                    let Offer { tools: specs, instructions } = turn_tools.of(&tools);
-                    let step = async move {
-                        match conversation.read().await {
-                            Ok(messages) => {
-                                model.stream(ModelRequest { messages: messages.into(), tools: specs, instructions })
-                            }
-                            Err(error) => stream::iter([Err(unread(&error))]).boxed(),
-                        }
-                    };
-                    checked(inner.metrics.model(step.flatten_stream().boxed()), tools, context)
-                };
-                self.answer = Some(ReadyEvents::of(step.flatten_stream().boxed()));
-            }
-            Fact::StepEnded { usage, version: Some(model), .. }
-                if usage.total() == 0 && !self.inner.limits.budget.is_none() =>
-            {
-                tracing::warn!(chat = %self.id, model, "the model reports no usage, so the token budget does not count it");
-            }
-            Fact::Started { call, .. } => self.start_tool(call),
-            Fact::Settled { call, outcome, cause, .. } => {
-                if let Some(answer) = self.prompts.remove(call) {
-                    let _ = answer.send(prompt_response(outcome, *cause));
-                }
-                self.cancel_tool(call);
-            }
-            Fact::TurnStarted { .. } => {
-                self.turn_tools = TurnTools::default();
-                self.is_resumed_turn = false;
-            }
-            Fact::TurnEnded { .. } | Fact::StepAbandoned => self.answer = None,
-            _ => {}
-        }
-    }
-
     /// Updates what is kept about the whole chat.
     pub(super) fn note(&mut self, fact: &Fact) {
         match fact {
@@ -419,22 +213,6 @@ impl ChatTask {
             _ => {}
         }
     }
-}
-
-/// Through what an input came, for the record.
-fn audit_channel(channel: Channel, input: &Input) -> AuditChannel {
-    match (channel, input) {
-        (Channel::Inbox, Input::Result { .. }) => AuditChannel::Ack,
-        (Channel::Inbox, _) => AuditChannel::Inbox,
-        (Channel::Chat | Channel::Ws, _) => AuditChannel::Chat,
-        (Channel::Live, _) => AuditChannel::Live,
-    }
-}
-
-/// The conversation can't be read, so the model can't be called.
-fn unread(error: &ChatError) -> ModelError {
-    let message = "The earlier messages of this chat can't be read at the moment. Please try again.".to_owned();
-    ModelError { message, detail: format!("the conversation can't be read: {error}") }
 }
 
 /// The keys by which this fact makes the chat findable, in a turn that begins at a position. Approval requests are found

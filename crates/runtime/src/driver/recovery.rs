@@ -77,7 +77,7 @@ impl ChatTask {
         // Another node may have been quicker.
         self.catch_up().await?;
         let Some(owner) = self.owner.filter(|_| self.is_elsewhere()) else { return Ok(()) };
-        if !self.inner.log.is_gone(owner).await? {
+        if !self.inner.log.cluster().is_gone(owner).await? {
             return Ok(());
         }
         tracing::warn!(chat = %self.id, "the node that ran this chat is gone; its turn is taken over");
@@ -115,7 +115,7 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
                     known.retain(|chat, until| *until > now && listed.contains(chat));
                 }
                 let fresh: Vec<ChatId> = chats.into_iter().filter(|chat| !known.contains_key(chat)).collect();
-                match (fresh.is_empty(), inner.log.lease()) {
+                match (fresh.is_empty(), inner.log.cluster().lease()) {
                     (true, None) => return,
                     (true, Some(lease)) => lease / SWEEPS_PER_LEASE,
                     (false, _) => {

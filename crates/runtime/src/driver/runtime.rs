@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use holdpoint_protocol::{
-    holds::ChatHold,
     ids::{ChatId, ToolCallId},
-    message::UiMessage,
-    request::{AckRequest, Answer, ChatRequest},
+    request::ChatRequest,
 };
-use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -16,7 +13,7 @@ use tokio_util::{
 };
 
 use super::{
-    Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, RuntimeError, StoredChat,
+    Limits, ResponseStream, RuntimeBuilder, RuntimeError,
     agent::AgentChoice,
     awake::AwakeChats,
     changes::{ChangeChannels, Changes},
@@ -33,16 +30,16 @@ use super::{
 use holdpoint_core::is_unseen;
 
 use crate::{
-    clock::{Clock, SharedClock, Timestamp},
+    clock::{Clock, SharedClock},
     fact::{CallOrder, NextTurn},
     identity::Identity,
-    log::{Found, Log, NodeId, Stored},
+    log::{Found, NodeId, Store},
     metrics::Metrics,
     model::Model,
     subject::Subject,
     tool::{Tool, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
-    wire::{AdkSse, AiSdk, Channel, Listed, Profile, Projection, Resume, View, earlier},
+    wire::{AdkSse, AiSdk, Channel, Profile, Projection, View, earlier},
 };
 
 /// Agents whose turns stop at holds.
@@ -54,7 +51,7 @@ pub struct Runtime {
 }
 
 pub(super) struct Inner {
-    pub(super) log: Arc<dyn Log>,
+    pub(super) log: Arc<dyn Store>,
     pub(super) tools: watch::Sender<ToolSet>,
     /// The tool that asks whether to go on when the token budget is used up, if there is one.
     pub(super) budget_tool: Option<Tool>,
@@ -127,10 +124,21 @@ impl Runtime {
         request: ChatRequest,
         view: View,
     ) -> Result<(ChatId, ResponseStream), RuntimeError> {
+        self.submit_through(Channel::Chat, by, request, view).await
+    }
+
+    /// Like [`submit`](Self::submit), for a server with several endpoints: the metrics count the decisions of each.
+    pub async fn submit_through(
+        &self,
+        channel: Channel,
+        by: impl Into<Identity>,
+        request: ChatRequest,
+        view: View,
+    ) -> Result<(ChatId, ResponseStream), RuntimeError> {
         let by = by.into();
         let subject = &by.subject().clone();
-        let chat = self.chat_of(subject, &request).await?;
-        let taken = self.input_request(by, &chat, request, CallOrder::Together, view, view.channel).await?;
+        let chat = self.chats(subject).chat_of(&request).await?;
+        let taken = self.inner.input_request(by, &chat, request, CallOrder::Together, view, channel).await?;
         let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
             let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
@@ -143,26 +151,31 @@ impl Runtime {
         Ok((chat, ResponseStream::new(taken.reader.of_response(subject), projection, plan)))
     }
 
-    /// Like `submit`, for a connection that already follows the chat.
-    pub async fn submit_live(
-        &self,
-        by: impl Into<Identity>,
-        chat: &ChatId,
-        request: ChatRequest,
-        view: View,
-    ) -> Result<LiveTaken, RuntimeError> {
-        let by = by.into();
-        let subject = &by.subject().clone();
-        let taken = self.input_request(by, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
-        let Taken { reply, is_new, .. } = taken;
-        let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
-        let model = self.inner.model_of(chat, subject);
-        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.version()));
-        Ok(LiveTaken { plan, is_new, earlier })
+    /// Changes to somebody's chats, and to the approval requests that they may decide, from now on. Lossy.
+    pub fn changes(&self, by: impl Into<Identity>) -> Changes {
+        self.inner.changes.of(&by.into())
     }
 
-    async fn input_request(
-        &self,
+    /// The tools of chats without an agent of their own.
+    pub fn tools(&self) -> ToolSet {
+        self.inner.tools()
+    }
+
+    /// Replaces the tools. Existing calls keep the settings they were made with, except for the handler.
+    pub fn set_tools(&self, tools: ToolSet) {
+        self.inner.tools.send_replace(tools.with_budget(self.inner.budget_tool.as_ref()));
+        self.admin().model_warnings();
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+}
+
+impl Inner {
+    pub(super) async fn input_request(
+        self: &Arc<Self>,
         by: Identity,
         chat: &ChatId,
         request: ChatRequest,
@@ -173,7 +186,7 @@ impl Runtime {
         let subject = &by.subject().clone();
         let holds_text = view.profile == Profile::Adk
             && !view.is_progressive
-            && self.inner.tools_of(chat, subject).catalog().may_need_approval();
+            && self.tools_of(chat, subject).catalog().may_need_approval();
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, by, next };
@@ -186,7 +199,7 @@ impl Runtime {
 
     /// Client ids are stored, looked up and shown, so their length is limited, and every character of them is seen.
     fn check_ids(&self, chat: &ChatId, request: &ChatRequest) -> Result<(), Rejection> {
-        let limit = self.inner.limits.id_bytes;
+        let limit = self.limits.id_bytes;
         let too_long = |id: &str| id.len() > limit;
         // In a URL, `.` and `..` are not names.
         if ["", ".", ".."].contains(&chat.as_str()) {
@@ -209,8 +222,8 @@ impl Runtime {
         Ok(())
     }
 
-    async fn input(
-        &self,
+    pub(super) async fn input(
+        self: &Arc<Self>,
         subject: &Subject,
         chat: &ChatId,
         input: Input,
@@ -220,7 +233,7 @@ impl Runtime {
     }
 
     async fn input_shown(
-        &self,
+        self: &Arc<Self>,
         subject: &Subject,
         chat: &ChatId,
         input: Input,
@@ -233,57 +246,24 @@ impl Runtime {
             let input = Box::new(input.clone());
             Command::Input { input, subject: subject.clone(), channel, shown: shown.clone(), until, reply }
         };
-        self.inner.send(chat, command).await
+        self.send(chat, command).await
     }
 
-    /// The chat that a request belongs to.
-    pub async fn chat_of(&self, subject: &Subject, request: &ChatRequest) -> Result<ChatId, RuntimeError> {
-        if let Some(id) = &request.id {
-            return Ok(id.clone());
-        }
-        for answer in request.messages.last().map(|message| message.answers()).unwrap_or_default() {
-            let key = match &answer {
-                Answer::Approval { approval_id, .. } => approval_id.as_str(),
-                Answer::Result { tool_call_id, .. } => tool_call_id.as_str(),
-            };
-            if let Some(found) = self.inner.log.find(subject, key).await.map_err(RuntimeError::Log)? {
-                return Ok(found.chat);
-            }
-        }
-        Ok(ChatId::from(&*format!("chat_{}", uuid::Uuid::now_v7().simple())))
-    }
-
-    /// Takes a browser's ack.
-    pub async fn ack(&self, subject: &Subject, ack: AckRequest, raw: Value) -> Result<Answered, RuntimeError> {
-        let result =
-            FrontendResult { status: ack.status, output: ack.output, error_text: ack.error_text, ack: Some(raw) };
-        self.take_result(subject, ack.tool_call_id, result, Channel::Inbox).await
-    }
-
-    /// Takes a browser's result from a live connection.
-    pub async fn result(
-        &self,
-        subject: &Subject,
-        call: ToolCallId,
-        result: FrontendResult,
-    ) -> Result<Answered, RuntimeError> {
-        self.take_result(subject, call, result, Channel::Live).await
-    }
-
-    async fn take_result(
-        &self,
+    /// Gives a call the result that a browser reports.
+    pub(super) async fn take_result(
+        self: &Arc<Self>,
         subject: &Subject,
         call: ToolCallId,
         result: FrontendResult,
         channel: Channel,
     ) -> Result<Answered, RuntimeError> {
-        let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
+        let found = self.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
         let Some(Found { chat, .. }) = found else { return Ok(Answered::Unknown) };
         self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }, channel, None).await
     }
 
     pub(super) async fn answered(
-        &self,
+        self: &Arc<Self>,
         subject: &Subject,
         chat: &ChatId,
         input: Input,
@@ -297,129 +277,22 @@ impl Runtime {
         }
     }
 
-    /// Stops the open turn of a chat, if there is one.
-    pub async fn stop(&self, subject: &Subject, chat: &ChatId, reason: Option<String>) -> Result<(), RuntimeError> {
-        self.input(subject, chat, Input::Stop { reason }, Channel::Inbox).await.map(drop)
-    }
-
-    /// Follows a chat from a live connection. The chat need not exist yet.
-    pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveStream, RuntimeError> {
-        let live = LiveStream::new(self.response_reader(subject, chat).await?, subject.clone(), view);
-        // The client has connected, so an idle turn resumes.
-        match self.input(subject, chat, Input::ResumeIdle, Channel::Live).await {
-            Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Like `live`, but shows only what happens from now on.
-    pub async fn live_from_now(
-        &self,
+    /// A reader for a response, which the chat need not exist for.
+    pub(super) async fn response_reader(
+        self: &Arc<Self>,
         subject: &Subject,
         chat: &ChatId,
-        view: View,
-    ) -> Result<LiveStream, RuntimeError> {
-        Ok(LiveStream::joining(self.response_reader(subject, chat).await?, subject.clone(), view))
-    }
-
-    /// A reader for a response, which the chat need not exist for.
-    async fn response_reader(&self, subject: &Subject, chat: &ChatId) -> Result<FeedReader, RuntimeError> {
+    ) -> Result<FeedReader, RuntimeError> {
         let mut reader = self.reader(subject, chat, true).await?.of_response(subject);
         if reader.has_room() { Ok(reader) } else { Err(RuntimeError::Busy) }
     }
 
     pub(super) async fn reader(
-        &self,
+        self: &Arc<Self>,
         subject: &Subject,
         chat: &ChatId,
         may_be_new: bool,
     ) -> Result<FeedReader, RuntimeError> {
-        self.inner.send(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
-    }
-
-    /// Resumes the message that is being written, in the ai-sdk profile: the whole message from its `start`, then what
-    /// follows. With [`Resume::Segment`], only the open segment. `None` if nothing is being written.
-    pub async fn resume(
-        &self,
-        subject: &Subject,
-        chat: &ChatId,
-        view: View,
-        resume: Resume,
-    ) -> Result<Option<ResponseStream>, RuntimeError> {
-        match self.response_reader(subject, chat).await {
-            Ok(reader) => Ok(ResponseStream::resume(reader, view, resume)),
-            // This must not reveal whether another subject has a chat with this id.
-            Err(RuntimeError::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a subject owns a chat with this id. `false` if the log can't tell.
-    pub async fn knows(&self, subject: &Subject, chat: &ChatId) -> bool {
-        let stored = self.inner.log.stored(chat).await;
-        matches!(stored, Ok(Some(Stored::Chat { head, .. })) if head.subject == *subject)
-    }
-
-    /// Opens a chat for reading.
-    pub async fn open(&self, subject: &Subject, chat: &ChatId) -> Result<StoredChat, RuntimeError> {
-        Ok(StoredChat(self.reader(subject, chat, false).await?))
-    }
-
-    /// The stored messages.
-    pub async fn messages(&self, subject: &Subject, chat: &ChatId) -> Result<Vec<UiMessage>, RuntimeError> {
-        self.open(subject, chat).await?.messages().await
-    }
-
-    /// The holds of a chat, open and past, with their decisions.
-    pub async fn holds_of(
-        &self,
-        by: impl Into<Identity>,
-        chat: &ChatId,
-        listed: Listed,
-    ) -> Result<Vec<ChatHold>, RuntimeError> {
-        let by = by.into();
-        self.open(by.subject(), chat).await?.holds(listed, &by).await
-    }
-
-    /// Changes to somebody's chats, and to the approval requests that they may decide, from now on. Lossy.
-    pub fn changes(&self, by: impl Into<Identity>) -> Changes {
-        self.inner.changes.of(&by.into())
-    }
-
-    /// The tools of chats without an agent of their own.
-    pub fn tools(&self) -> ToolSet {
-        self.inner.tools()
-    }
-
-    /// The tools of a chat of this subject.
-    pub fn tools_of(&self, subject: &Subject, chat: &ChatId) -> ToolSet {
-        self.inner.tools_of(chat, subject)
-    }
-
-    /// Replaces the tools. Existing calls keep the settings they were made with, except for the handler.
-    pub fn set_tools(&self, tools: ToolSet) {
-        self.inner.tools.send_replace(tools.with_budget(self.inner.budget_tool.as_ref()));
-        self.model_warnings();
-    }
-
-    /// Keeps the digest of a ticket that every node that shares the log may redeem, once. Returns `false` if no other
-    /// node does.
-    pub async fn keep_ticket(
-        &self,
-        digest: &[u8],
-        identity: &Identity,
-        expires: Timestamp,
-    ) -> Result<bool, RuntimeError> {
-        self.inner.log.keep_ticket(digest, identity, expires).await.map_err(RuntimeError::Log)
-    }
-
-    /// Redeems a ticket of any node.
-    pub async fn redeem_ticket(&self, digest: &[u8]) -> Result<Option<Identity>, RuntimeError> {
-        self.inner.log.redeem_ticket(digest, self.inner.clock.now()).await.map_err(RuntimeError::Log)
-    }
-
-    /// The clock.
-    pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.inner.clock
+        self.send(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
     }
 }

@@ -11,7 +11,7 @@ use holdpoint_protocol::{
 };
 
 use super::{
-    Hold, Runtime, RuntimeError,
+    Hold, Inbox, RuntimeError,
     audit::input_sha256,
     chat::{ChatError, ChatTask},
     load::load,
@@ -37,18 +37,17 @@ pub(super) struct Shown {
     pub(super) input_sha256: Option<Box<str>>,
 }
 
-impl Runtime {
-    /// Takes a person's decision from the inbox. Whether it counts is for the policy of the tool to say, as it was when the
-    /// approval was requested.
+impl Inbox<'_> {
+    /// Takes a decision. Whether it counts is for the policy of the tool to say, as it was when the approval was requested;
+    /// where several have to approve, it is a vote.
     ///
     /// Fails with [`RuntimeError::NotAsShown`], and decides nothing, if what the inbox lists of it is not what is recorded.
     pub async fn decide(
         &self,
-        by: impl Into<Identity>,
         approval: ApprovalId,
         decision: impl Into<DecisionRequest>,
     ) -> Result<Answered, RuntimeError> {
-        self.decide_shown(by, approval, decision, None).await
+        self.decide_shown(approval, decision, None).await
     }
 
     /// Like [`decide`](Self::decide), for somebody who was shown the input with this SHA-256
@@ -56,15 +55,15 @@ impl Runtime {
     /// would run with another one.
     pub async fn decide_shown(
         &self,
-        by: impl Into<Identity>,
         approval: ApprovalId,
         decision: impl Into<DecisionRequest>,
         input_sha256: Option<Box<str>>,
     ) -> Result<Answered, RuntimeError> {
-        let (by, decision) = (by.into(), decision.into());
-        let Some((owner, chat)) = self.chat_of_approval(&by, &approval).await? else { return Ok(Answered::Unknown) };
-        let input = Input::Decide { approval, decision, by: Arc::new(by) };
-        self.answered(&owner, &chat, input, Channel::Inbox, Some(Shown { input_sha256 })).await
+        let (by, decision) = (&self.by, decision.into());
+        let found = self.runtime.inner.chat_of_approval(by, &approval).await?;
+        let Some((owner, chat)) = found else { return Ok(Answered::Unknown) };
+        let input = Input::Decide { approval, decision, by: Arc::new(by.clone()) };
+        self.runtime.inner.answered(&owner, &chat, input, Channel::Inbox, Some(Shown { input_sha256 })).await
     }
 }
 

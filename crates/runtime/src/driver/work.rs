@@ -1,6 +1,6 @@
 //! The running work of a chat: its tools, and the model's stream.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -16,23 +16,21 @@ use tracing::Instrument;
 use super::{
     chat::{ChatError, ChatTask, Command},
     deletion,
+    drive::{OnConflict, Sender},
     gate::CallGate,
-    grants,
     load::fact_at,
     progress,
-    record::OnConflict,
     runtime::Inner,
 };
 use crate::{
     backoff::{self, Backoff},
-    chat::Phase,
     clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
     log::{DeleteResult, Stored},
     model::ModelError,
     subject::Subject,
     tool::{CANCELLATION_GRACE, Execution, Gate as _, PromptResponse, Prompter, StoredFile, ToolContext, ToolError},
-    turn::{Input, step_on},
+    turn::Input,
 };
 
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
@@ -277,39 +275,8 @@ impl ChatTask {
             inputs = vec![Input::ModelFailed(NO_ROOM.to_owned())];
             self.answer = None;
         }
-        let mut refused = BTreeSet::new();
-        let recorded = loop {
-            let known = self.known_grants(&inputs, &refused).await;
-            let before = self.before_grants(&known).map(|state| (state, inputs.clone()));
-            let mut facts = Vec::new();
-            let mut is_over = false;
-            self.decide(&known, |state, env| {
-                for input in inputs.drain(..) {
-                    step_on(state, input, env, &mut facts);
-                    let is_writing = state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model);
-                    is_over = !is_writing || matches!(facts.last(), Some(Fact::StepStarted));
-                    if is_over {
-                        break;
-                    }
-                }
-            });
-            if is_over {
-                // Discard the rest of this step's stream.
-                self.answer = None;
-            }
-            refused.extend(grants::used(&facts));
-            match (self.record(facts, OnConflict::Rebase).await, before) {
-                (Err(ChatError::NotGranted), Some(before)) => (self.state, inputs) = before,
-                (recorded, _) => break recorded,
-            }
-        };
-        self.reserved_inputs = 0;
-        if self.pending.is_empty() {
-            // Nothing came of the events, or it is counted.
-            self.memory.give_back(std::mem::take(&mut self.reserved));
-        }
-        self.count_turn();
-        recorded
+        self.drive(inputs, OnConflict::Rebase, Sender::Server).await?;
+        Ok(())
     }
 }
 

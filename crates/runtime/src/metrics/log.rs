@@ -1,6 +1,9 @@
 //! A metering wrapper for any log engine.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
@@ -13,9 +16,9 @@ use crate::{
     clock::Timestamp,
     identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, ForwardLog, Found,
-        GrantQuery, HeadQuery, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
-        Misfit, NodeId, Revocation, Stored, StoredGrant, Usage,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, Due, ForwardLog,
+        Found, GrantQuery, HeadQuery, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, LogError,
+        Misfit, NodeId, Revocation, Store, Stored, StoredGrant, Usage,
     },
     subject::Subject,
 };
@@ -23,12 +26,12 @@ use crate::{
 /// A log whose operations are measured.
 #[derive(Debug)]
 pub(crate) struct MeteredLog {
-    log: Arc<dyn Log>,
+    log: Arc<dyn Store>,
     metrics: Metrics,
 }
 
 impl MeteredLog {
-    pub(crate) fn new(log: Arc<dyn Log>, metrics: Metrics) -> Self {
+    pub(crate) fn new(log: Arc<dyn Store>, metrics: Metrics) -> Self {
         Self { log, metrics }
     }
 
@@ -53,8 +56,12 @@ impl MeteredLog {
 }
 
 impl ForwardLog for MeteredLog {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &*self.log
+    }
+
+    fn cluster(&self) -> &dyn Cluster {
+        self
     }
 
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
@@ -123,14 +130,6 @@ impl ForwardLog for MeteredLog {
         self.watch(Operation::Read, self.log.usage(subject, node, most))
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
-        self.watch(Operation::Renew, self.log.renew(node))
-    }
-
-    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
-        self.watch(Operation::List, self.log.is_gone(node))
-    }
-
     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
         self.watch(Operation::List, self.log.audit(query, limit))
     }
@@ -145,23 +144,6 @@ impl ForwardLog for MeteredLog {
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         self.watch(Operation::List, self.log.abandoned(node, limit))
-    }
-
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.watch(Operation::Find, self.log.keep_ticket(ticket, identity, expires))
-    }
-
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.watch(Operation::Find, self.log.redeem_ticket(ticket, now))
     }
 
     fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
@@ -187,5 +169,44 @@ impl ForwardLog for MeteredLog {
 
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
         self.watch(Operation::List, self.log.misfits())
+    }
+}
+
+impl Cluster for MeteredLog {
+    fn lease(&self) -> Option<Duration> {
+        self.log.cluster().lease()
+    }
+
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
+        self.watch(Operation::Renew, self.log.cluster().renew(node))
+    }
+
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.watch(Operation::List, self.log.cluster().is_gone(node))
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>> {
+        self.log.cluster().time()
+    }
+
+    fn hears_other_nodes(&self) -> bool {
+        self.log.cluster().hears_other_nodes()
+    }
+
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        identity: &'a Identity,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.watch(Operation::Find, self.log.cluster().keep_ticket(ticket, identity, expires))
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
+        self.watch(Operation::Find, self.log.cluster().redeem_ticket(ticket, now))
     }
 }

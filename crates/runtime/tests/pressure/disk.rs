@@ -11,7 +11,7 @@ use std::{
 use holdpoint_runtime::{
     Runtime, RuntimeError,
     fact::Fact,
-    log::{Log, MemoryLog, NodeId, Ownership},
+    log::{MemoryLog, NodeId, Ownership, Store},
     subject::Subject,
     turn::Answered,
 };
@@ -22,14 +22,14 @@ use super::*;
 struct Setup {
     runtime: Runtime,
     log: Arc<FaultyLog>,
-    memory: Arc<dyn Log>,
+    memory: Arc<dyn Store>,
     ran: Arc<AtomicUsize>,
     gate: Gate,
 }
 
 async fn setup(calls: usize, gate: Gate) -> Setup {
     let ran = Arc::default();
-    let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let memory: Arc<dyn Store> = Arc::new(MemoryLog::default());
     let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
     let builder = with_model(super::calls(calls)).log(log.clone()).tools(counting(&ran, &gate));
     Setup { runtime: builder.start().await.expect("starts"), log, memory, ran, gate }
@@ -37,7 +37,7 @@ async fn setup(calls: usize, gate: Gate) -> Setup {
 
 impl Setup {
     async fn decide(&self, approval: &ApprovalId, approved: bool) -> Result<Answered, RuntimeError> {
-        self.runtime.decide(&Subject::local(), approval.clone(), approved).await
+        self.runtime.inbox(Subject::local()).decide(approval.clone(), approved).await
     }
 
     /// The facts on disk, without asking the chat.
@@ -66,7 +66,7 @@ async fn an_outcome_outlives_a_full_disk() {
     let text = history(&setup.runtime, "c").await;
     assert!(text.contains(r#""output":{"count":1}"#) && !text.contains("outcome unknown"), "{text}");
     assert_eq!(setup.ran.load(Ordering::SeqCst), 1);
-    assert!(setup.runtime.counts().repeated_appends > 20);
+    assert!(setup.runtime.admin().counts().repeated_appends > 20);
 }
 
 /// A 503 may be either, and asking again is safe: what was begun stands, what was not begun is never done.
@@ -84,7 +84,7 @@ async fn decisions_are_answered_within_five_seconds_and_can_be_repeated() {
     assert!(matches!(first, Err(RuntimeError::Unconfirmed)), "{first:?}");
     assert!(matches!(second, Err(RuntimeError::Unconfirmed)), "{second:?}");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert_eq!(setup.runtime.counts().unanswered, 2);
+    assert_eq!(setup.runtime.admin().counts().unanswered, 2);
     assert_eq!(setup.ran.load(Ordering::SeqCst), 0, "nothing runs before its decision is on disk");
 
     setup.log.free_disk();
@@ -106,22 +106,22 @@ async fn a_disk_that_hangs_is_noticed() {
     let decided = setup.decide(&approvals[0], true).await;
     assert!(matches!(decided, Err(RuntimeError::Unconfirmed)), "{decided:?}");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert!(!setup.runtime.is_writable().await);
-    assert_eq!(setup.runtime.counts().stuck_appends, 1);
+    assert!(!setup.runtime.admin().is_writable().await);
+    assert_eq!(setup.runtime.admin().counts().stuck_appends, 1);
     hangs.open();
     assert_eq!(setup.decide(&approvals[0], true).await, Ok(Answered::Again));
-    assert!(setup.runtime.is_writable().await);
+    assert!(setup.runtime.admin().is_writable().await);
     until("the turn ends", || setup.has_ended("c")).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn readiness_follows_the_log() {
     let setup = setup(1, open()).await;
-    assert!(setup.runtime.is_writable().await);
+    assert!(setup.runtime.admin().is_writable().await);
     setup.log.fill_disk();
-    assert!(!setup.runtime.is_writable().await);
+    assert!(!setup.runtime.admin().is_writable().await);
     setup.log.free_disk();
-    assert!(setup.runtime.is_writable().await);
+    assert!(setup.runtime.admin().is_writable().await);
 }
 
 /// Somebody else was first when a tool had ended. If the chat is still this node's, the outcome is written behind it;
@@ -169,11 +169,11 @@ async fn a_delete_that_is_not_confirmed_takes_effect_later() {
     assert_eq!(setup.decide(&approvals[0], true).await, Ok(Answered::Taken));
     setup.gate.arrived().await;
     setup.log.fill_disk();
-    let deleted = setup.runtime.delete(&Subject::local(), &"c".into()).await;
+    let deleted = setup.runtime.chats(&Subject::local()).delete(&"c".into()).await;
     assert!(matches!(deleted, Err(RuntimeError::Unconfirmed)), "{deleted:?}");
-    assert_eq!(setup.runtime.chats(&Subject::local()).await.map(|chats| chats.len()), Ok(1));
+    assert_eq!(setup.runtime.chats(&Subject::local()).list().await.map(|chats| chats.len()), Ok(1));
     setup.log.free_disk();
     setup.gate.open();
-    let is_gone = async || setup.runtime.chats(&Subject::local()).await.is_ok_and(|chats| chats.is_empty());
+    let is_gone = async || setup.runtime.chats(&Subject::local()).list().await.is_ok_and(|chats| chats.is_empty());
     until("the chat is gone", is_gone).await;
 }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Log, SqliteError, SqliteLog},
+    log::{SqliteError, SqliteLog, Store},
     subject::Subject,
     turn::Answered,
 };
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// Opens the log, as soon as whoever had it before is gone.
-async fn log(dir: &Path) -> Arc<dyn Log> {
+async fn log(dir: &Path) -> Arc<dyn Store> {
     for _ in 0..1000 {
         match SqliteLog::open(dir) {
             Err(SqliteError::InUse { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -51,22 +51,22 @@ async fn a_damaged_head_loses_nothing() {
         let dir = damaged(head).await;
         let clock = Arc::new(ManualClock::new(NOW));
         let runtime = builder().log(log(dir.path()).await).clock(clock.clone()).start().await.expect("starts");
-        let inbox = runtime.approvals(&Subject::local()).await.expect("it lists");
+        let inbox = runtime.inbox(Subject::local()).list().await.expect("it lists");
         assert_eq!(inbox.len(), 1, "{head}: what waits is in the inbox");
         assert!(inbox[0].expires_at.is_some(), "{head}: and expires");
-        assert_eq!(runtime.counts().unreadable_heads, 1, "{head}: and an operator can see it");
-        let chats = runtime.chats(&Subject::local()).await.expect("can be listed");
-        assert!(runtime.counts().unreadable_heads > 1, "{head}");
+        assert_eq!(runtime.admin().counts().unreadable_heads, 1, "{head}: and an operator can see it");
+        let chats = runtime.chats(&Subject::local()).list().await.expect("can be listed");
+        assert!(runtime.admin().counts().unreadable_heads > 1, "{head}");
         assert!(chats.iter().all(|chat| chat.title == "go"), "{head}: {chats:?}");
         until("the turn that was cut off goes on", async || {
-            runtime.approvals(&Subject::local()).await.expect("it lists").len() == 2
+            runtime.inbox(Subject::local()).list().await.expect("it lists").len() == 2
         })
         .await;
-        let decided = runtime.decide(&Subject::local(), inbox[0].approval_id.clone(), true).await;
+        let decided = runtime.inbox(Subject::local()).decide(inbox[0].approval_id.clone(), true).await;
         assert_eq!(decided, Ok(Answered::Taken), "{head}");
         // The other one expires.
         clock.set(Timestamp(NOW.0 + 86_400_000));
-        until("the deadline comes", async || runtime.holds().await == Ok(0)).await;
+        until("the deadline comes", async || runtime.admin().holds().await == Ok(0)).await;
         runtime.shutdown(Duration::from_secs(5)).await;
     }
 }
@@ -77,7 +77,7 @@ async fn a_damaged_head_still_expires() {
     let tomorrow = Arc::new(ManualClock::new(Timestamp(NOW.0 + 86_400_000)));
     let runtime =
         with_model(Arc::new(Silent)).log(log(dir.path()).await).clock(tomorrow).start().await.expect("starts");
-    until("the deadline comes", async || runtime.holds().await == Ok(0)).await;
+    until("the deadline comes", async || runtime.admin().holds().await == Ok(0)).await;
     let text = history(&runtime, "holds").await;
     assert!(text.contains("Approval request timed out"), "{text}");
 }

@@ -34,15 +34,15 @@ async fn turns_that_run_are_limited_for_each_subject() {
     for chat in ["a", "b", "c"] {
         assert_eq!(try_say(&runtime, "ann", chat).await, None);
     }
-    assert_eq!(runtime.turns(), limit);
+    assert_eq!(runtime.admin().turns(), limit);
     assert_eq!(try_say(&runtime, "ann", "d").await, refused(Refusal::TurnsOfSubject { limit }));
-    assert_eq!(runtime.counts().refused_turns, 1);
+    assert_eq!(runtime.admin().counts().refused_turns, 1);
     assert_eq!(try_say(&runtime, "ann", "a").await, None, "a message in a chat that runs takes no more");
     assert_eq!(try_say(&runtime, "bob", "e").await, None, "others are not concerned");
-    runtime.stop(&Subject::from("ann"), &"b".into(), None).await.expect("stops");
+    runtime.chats(&Subject::from("ann")).stop(&"b".into(), None).await.expect("stops");
     assert_eq!(try_say(&runtime, "ann", "d").await, None);
     assert_eq!(try_say(&runtime, "ann", "f").await, refused(Refusal::TurnsOfSubject { limit }));
-    let chats = runtime.chats(&Subject::from("ann")).await.expect("can be listed");
+    let chats = runtime.chats(&Subject::from("ann")).list().await.expect("can be listed");
     assert_eq!(chats.len(), 4, "nothing is stored of what was refused");
 }
 
@@ -54,8 +54,8 @@ async fn turns_that_run_are_limited_in_all() {
         assert_eq!(try_say(&runtime, subject, subject).await, None);
     }
     assert_eq!(try_say(&runtime, "dan", "dan").await, refused(Refusal::Turns { limit }));
-    runtime.delete(&Subject::from("bob"), &"bob".into()).await.expect("is deleted");
-    until("the deleted chat's turn is over", async || runtime.turns() == 2).await;
+    runtime.chats(&Subject::from("bob")).delete(&"bob".into()).await.expect("is deleted");
+    until("the deleted chat's turn is over", async || runtime.admin().turns() == 2).await;
     assert_eq!(try_say(&runtime, "dan", "dan").await, None);
 }
 
@@ -68,15 +68,15 @@ async fn what_has_begun_is_not_refused() {
     let runtime = builder().tools(tools).limits(limits).start().await.expect("starts");
     let first = asked(&runtime, "a").await;
     let second = asked(&runtime, "b").await;
-    assert_eq!(runtime.turns(), 0, "both wait");
+    assert_eq!(runtime.admin().turns(), 0, "both wait");
     for approval in [&first[0], &second[0]] {
-        let decided = runtime.decide(&Subject::local(), approval.clone(), true).await;
+        let decided = runtime.inbox(Subject::local()).decide(approval.clone(), true).await;
         assert_eq!(decided, Ok(Answered::Taken));
     }
-    assert_eq!(runtime.turns(), 2);
+    assert_eq!(runtime.admin().turns(), 2);
     assert_eq!(try_say(&runtime, "local", "c").await, refused(Refusal::Turns { limit: 1 }));
     gate.open();
-    until("both are done", async || runtime.turns() == 0).await;
+    until("both are done", async || runtime.admin().turns() == 0).await;
     assert_eq!(try_say(&runtime, "local", "c").await, None);
 }
 
@@ -91,8 +91,8 @@ async fn open_chats_are_limited_for_each_subject() {
     assert_eq!(try_say(&runtime, "local", "d").await, refused(Refusal::OpenChats { limit }));
     assert_eq!(try_say(&runtime, "local", "b").await, None, "this one is open already");
     assert_eq!(try_say(&runtime, "ann", "e").await, None, "others are not concerned");
-    assert_eq!(runtime.decide(&Subject::local(), first[0].clone(), false).await, Ok(Answered::Taken));
-    until("nothing is open in the first chat", async || runtime.turns() == 0).await;
+    assert_eq!(runtime.inbox(Subject::local()).decide(first[0].clone(), false).await, Ok(Answered::Taken));
+    until("nothing is open in the first chat", async || runtime.admin().turns() == 0).await;
     assert_eq!(try_say(&runtime, "local", "d").await, None);
 }
 
@@ -118,9 +118,9 @@ async fn a_full_chat_takes_no_new_message_and_every_outcome() {
         let again = try_say(&runtime, "local", "c").await;
         assert_eq!(again, if is_full { refused(Refusal::FullChat { limit }) } else { None });
         if is_full {
-            let decided = runtime.decide(&Subject::local(), approvals[0].clone(), true).await;
+            let decided = runtime.inbox(Subject::local()).decide(approvals[0].clone(), true).await;
             assert_eq!(decided, Ok(Answered::Taken));
-            until("the turn ends", async || runtime.turns() == 0).await;
+            until("the turn ends", async || runtime.admin().turns() == 0).await;
             let text = history(&runtime, "c").await;
             assert!(text.contains(r#""output":{"count":1}"#) && text.contains("done"), "{text}");
         }
@@ -132,22 +132,22 @@ async fn loaded_chats_are_limited() {
     let log = Arc::new(MemoryLog::default());
     let runtime = builder().log(log.clone()).start().await.expect("starts");
     asked(&runtime, "c").await;
-    until("it sleeps", async || runtime.awake() == 0).await;
-    assert_eq!(runtime.counts().loaded_bytes, 0, "a chat that sleeps takes none");
-    let opened = runtime.open(&Subject::local(), &"c".into()).await.expect("is there");
-    let weight = runtime.counts().loaded_bytes;
+    until("it sleeps", async || runtime.admin().awake() == 0).await;
+    assert_eq!(runtime.admin().counts().loaded_bytes, 0, "a chat that sleeps takes none");
+    let opened = runtime.chats(&Subject::local()).open(&"c".into()).await.expect("is there");
+    let weight = runtime.admin().counts().loaded_bytes;
     assert!(weight > size(&log, "c").await, "more than its text");
     drop(opened);
     // A little more is reserved while it is read.
     for (limit, is_loaded) in [(4 * weight, true), (weight - 1, false)] {
         let limits = Limits { loaded_bytes: limit, ..Limits::default() };
         let runtime = builder().log(log.clone()).limits(limits).start().await.expect("starts");
-        let messages = runtime.messages(&Subject::local(), &"c".into()).await;
+        let messages = runtime.chats(&Subject::local()).messages(&"c".into()).await;
         match is_loaded {
             true => assert!(messages.is_ok(), "{messages:?}"),
             false => assert!(matches!(messages, Err(RuntimeError::Busy)), "{messages:?}"),
         }
-        assert_eq!(runtime.counts().refused_loads, u64::from(!is_loaded));
+        assert_eq!(runtime.admin().counts().refused_loads, u64::from(!is_loaded));
     }
 }
 
@@ -163,7 +163,7 @@ fn looking(calls: usize, input: &Value) -> RuntimeBuilder {
 async fn acked(runtime: &Runtime, call: &str, output: Value) -> Result<Answered, RuntimeError> {
     let raw = json!({"toolCallId": call, "status": "success", "output": output, "requestedAt": "2026-01-01T00:00:00Z"});
     let ack = serde_json::from_value(raw.clone()).expect("an ack");
-    runtime.ack(&Subject::local(), ack, raw).await
+    runtime.chats(&Subject::local()).ack(ack, raw).await
 }
 
 /// A short text can take much memory once it is parsed: results count as what they take.
@@ -191,7 +191,7 @@ async fn results_of_many_small_values_are_limited() {
     assert_eq!(acked(&runtime, &calls[2], many).await, Err(RuntimeError::Busy), "20 KB that take 0.8 MB");
     assert_eq!(acked(&runtime, &calls[2], json!(1)).await, Ok(Answered::Taken), "a small one always has room");
     assert_eq!(acked(&runtime, &calls[3], json!(1)).await, Ok(Answered::Taken));
-    until("the turn ends", async || runtime.turns() == 0).await;
+    until("the turn ends", async || runtime.admin().turns() == 0).await;
     assert!(history(&runtime, "c").await.contains("done"));
 }
 
@@ -215,7 +215,7 @@ async fn an_answer_that_does_not_fit_is_stopped() {
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
     let runtime = with_model(Arc::new(model)).limits(limits).start().await.expect("starts");
     submit(&runtime, "c").await;
-    until("the turn ends", async || runtime.turns() == 0).await;
+    until("the turn ends", async || runtime.admin().turns() == 0).await;
     let written = history(&runtime, "c").await.len();
     assert!(written > 10_000 && written < 900_000, "{written}");
 }
@@ -271,7 +271,7 @@ async fn a_long_replay_is_made_in_pieces() {
     while length(&seen) < 40 * piece.len() {
         assert_eq!(own.read(&mut seen).await, Next::More);
     }
-    let resumed = runtime.resume(&Subject::local(), &"c".into(), view, Resume::Message).await.expect("it reads");
+    let resumed = runtime.chats(&Subject::local()).resume(&"c".into(), view, Resume::Message).await.expect("it reads");
     let mut resumed = resumed.expect("it is being written");
     let (mut shown, mut most) = (Vec::new(), 0);
     while length(&shown) < 40 * piece.len() {

@@ -115,6 +115,6 @@ async fn asked(runtime: &Runtime, chat: &str) -> Vec<ApprovalId> {
 
 /// The history, as text.
 async fn history(runtime: &Runtime, chat: &str) -> String {
-    let messages = runtime.messages(&Subject::local(), &ChatId::from(chat)).await.expect("the chat is there");
+    let messages = runtime.chats(&Subject::local()).messages(&ChatId::from(chat)).await.expect("the chat is there");
     serde_json::to_string(&messages).expect("JSON")
 }

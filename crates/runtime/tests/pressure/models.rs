@@ -12,7 +12,7 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use holdpoint_protocol::chunk::FinishReason;
 use holdpoint_runtime::{
     Limits,
-    log::{Append, AppendResult, ForwardLog, Log, MemoryLog},
+    log::{Append, AppendResult, ForwardLog, Log, MemoryLog, Store},
     model::Usage,
 };
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Narrow {
 }
 
 impl ForwardLog for Narrow {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &self.log
     }
 
@@ -96,17 +96,17 @@ async fn what_many_models_write_at_once_is_within_the_share() {
         submit(&runtime, &format!("c{number}")).await;
     }
     let at_the_log = || log.waiting.load(Ordering::SeqCst);
-    until("all wait for the log, or were stopped", async || runtime.turns() == at_the_log()).await;
+    until("all wait for the log, or were stopped", async || runtime.admin().turns() == at_the_log()).await;
     let (count, bytes) = (at_the_log(), log.bytes.load(Ordering::SeqCst));
     assert!(count > 3 && count * input <= bytes, "{count} wait with {bytes} bytes");
     assert!(bytes <= share, "{count} wait with {bytes} bytes, and the share is {share}");
-    let loaded = runtime.counts().loaded_bytes;
+    let loaded = runtime.admin().counts().loaded_bytes;
     assert!(loaded > bytes && loaded <= share, "{loaded} are counted, {bytes} wait");
 
     log.gate.open();
-    until("all have ended", async || runtime.turns() == 0).await;
-    until("nothing is counted any more", async || runtime.counts().loaded_bytes == 0).await;
-    let held = runtime.holds().await.expect("can be counted");
+    until("all have ended", async || runtime.admin().turns() == 0).await;
+    until("nothing is counted any more", async || runtime.admin().counts().loaded_bytes == 0).await;
+    let held = runtime.admin().holds().await.expect("can be counted");
     drop(submit(&runtime, "alone").await);
-    until("there is room again", async || runtime.holds().await == Ok(held + CALLS as u64)).await;
+    until("there is room again", async || runtime.admin().holds().await == Ok(held + CALLS as u64)).await;
 }

@@ -93,7 +93,7 @@ impl Client {
                 Err(RuntimeError::Unconfirmed | RuntimeError::Log(_) | RuntimeError::Busy) => {
                     sleep(self.random.millis(1500)).await;
                 }
-                Err(RuntimeError::NotFound | RuntimeError::Rejected(_)) => return,
+                Err(RuntimeError::NotFound | RuntimeError::IdTaken | RuntimeError::Rejected(_)) => return,
                 Err(error) => return self.world.violation(format!("{act:?} failed: {error}")),
             }
         }
@@ -127,12 +127,12 @@ impl Client {
             Act::Decide { approval, verdict, remember } => {
                 let remember = remember.clone();
                 let decision = DecisionRequest { verdict: verdict.clone(), reason: None, remember };
-                let answered = runtime.decide(&me(), approval.clone(), decision).await?;
+                let answered = runtime.inbox(me()).decide(approval.clone(), decision).await?;
                 self.check_decision(approval, verdict, &answered);
                 Ok(None)
             }
             Act::Revoke { grant } => {
-                runtime.revoke_grant(&me(), grant).await?;
+                runtime.grants(me()).revoke(grant).await?;
                 let is_it = |entry: &Entry| matches!(&entry.what, Commit::Revoked(revoked) if revoked == grant);
                 if !world.journal.entries().iter().any(is_it) {
                     world.violation(format!("the revocation of {grant} was confirmed and is not in the log"));
@@ -144,7 +144,7 @@ impl Client {
                 raw["toolCallId"] = json!(call);
                 raw["requestedAt"] = json!("2027-01-15T08:00:00.000Z");
                 let request = serde_json::from_value(raw.clone()).expect("an ack");
-                let answered = runtime.ack(&me(), request, raw).await?;
+                let answered = runtime.chats(&me()).ack(request, raw).await?;
                 let is_settled = |fact: &Arc<Fact>| matches!(&**fact, Fact::Settled { call: of, .. } if of == call);
                 if matches!(answered, Answered::Taken | Answered::Again)
                     && !world.journal.facts(&chat).iter().any(is_settled)
@@ -156,7 +156,7 @@ impl Client {
             Act::Stop => {
                 let before = world.state(&chat).turn.map(|turn| turn.position);
                 let deletions = self.deletions();
-                runtime.stop(&me(), &chat, None).await?;
+                runtime.chats(&me()).stop(&chat, None).await?;
                 let after = world.state(&chat).turn.map(|turn| turn.position);
                 if before.is_some() && before == after && deletions == self.deletions() {
                     world.violation(format!("{chat}: the stop was confirmed, and the turn is open"));
@@ -165,7 +165,7 @@ impl Client {
             }
             Act::Resume { view } => {
                 let request = json!({"method": "GET", "url": format!("/api/chat/{chat}/stream")});
-                let resumed = runtime.resume(&me(), &chat, *view, Resume::Message).await?;
+                let resumed = runtime.chats(&me()).resume(&chat, *view, Resume::Message).await?;
                 Ok(resumed.map(|response| {
                     let number = world.responses.begin(&chat, self.node, *view, Some(request));
                     self.reader(number, read(Arc::clone(&world), number, response))
@@ -175,7 +175,7 @@ impl Client {
             Act::Messages => self.read_messages(runtime).await.map(|()| None),
             Act::Delete => {
                 let deletions = self.deletions();
-                runtime.delete(&me(), &chat).await?;
+                runtime.chats(&me()).delete(&chat).await?;
                 if self.deletions() == deletions && world.state(&chat).subject.is_some() {
                     world.violation(format!("{chat}: its deletion was confirmed, and it is there"));
                 }
@@ -214,7 +214,7 @@ impl Client {
         approved: bool,
         says: Option<&Value>,
     ) -> Result<Option<Value>, RuntimeError> {
-        let messages = runtime.messages(&me(), &self.chat).await?;
+        let messages = runtime.chats(&me()).messages(&self.chat).await?;
         let Ok(Value::Array(mut messages)) = serde_json::to_value(messages) else { return Ok(None) };
         let Some(last) = messages.last_mut().filter(|last| last["role"] == "assistant") else { return Ok(None) };
         let mut answers = 0;
@@ -246,7 +246,7 @@ impl Client {
         stays: Duration,
     ) -> Result<(), RuntimeError> {
         let (world, chat) = (Arc::clone(&self.world), self.chat.clone());
-        let mut live = runtime.live(&me(), &chat, view).await?;
+        let mut live = runtime.live(me()).follow(&chat, view).await?;
         let number = world.responses.begin(&chat, self.node, view, None);
         for (pause, message) in messages {
             if timeout(*pause, read_live(&world, number, &mut live)).await.is_ok() {
@@ -272,7 +272,7 @@ impl Client {
     ) {
         let request: ChatRequest = serde_json::from_value(body).expect("a body");
         // What is not confirmed is not repeated here. It may still take effect.
-        if let Ok(taken) = runtime.submit_live(&me(), &self.chat, request, view).await {
+        if let Ok(taken) = runtime.live(me()).submit(&self.chat, request, view).await {
             self.must_have_said(message);
             let mut written = Vec::new();
             let _ = live.respond(taken, &mut written);
@@ -288,7 +288,7 @@ impl Client {
             messages.filter(|(_, role, _)| *role == Role::User).map(|(id, _, position)| (id, position)).collect()
         };
         let (before, deletions) = (said(&self.world), self.deletions());
-        let read = runtime.messages(&me(), &self.chat).await?;
+        let read = runtime.chats(&me()).messages(&self.chat).await?;
         let after = said(&self.world);
         let is_missing = |(id, _): &&(MessageId, u64)| read.iter().all(|message| message.id != *id);
         let missing = before.iter().filter(|message| after.contains(message)).find(is_missing);

@@ -12,7 +12,7 @@ use holdpoint_runtime::{
     chat::Chat,
     fact::{CallOrder, Cause, Fact, Outcome},
     grants::{GrantScope, GrantTerms},
-    log::{HoldQuery, HoldsOf, Log, Stored},
+    log::{HoldQuery, HoldsOf, Index, Log, Stored},
     verify, verify_grants,
     wire::history,
 };
@@ -279,10 +279,10 @@ async fn check_nodes(world: &World, chat: &ChatId, found: &mut Vec<String>) {
             found.push(format!("node {node} is not up"));
             continue;
         };
-        if runtime.turns() != 0 {
-            found.push(format!("node {node} counts {} running turns", runtime.turns()));
+        if runtime.admin().turns() != 0 {
+            found.push(format!("node {node} counts {} running turns", runtime.admin().turns()));
         }
-        match runtime.messages(&me(), chat).await {
+        match runtime.chats(&me()).messages(chat).await {
             Ok(messages) => {
                 let messages = serde_json::to_string(&messages).expect("JSON");
                 if messages != expected {

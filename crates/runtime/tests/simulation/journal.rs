@@ -13,7 +13,9 @@ use holdpoint_protocol::ids::{ChatId, GrantId};
 use holdpoint_runtime::{
     chat::Chat,
     fact::Fact,
-    log::{Append, AppendResult, DeleteResult, Deletion, Log, LogError, MemoryLog, NodeId, Ownership, Revocation},
+    log::{
+        Append, AppendResult, DeleteResult, Deletion, Index, Log, LogError, MemoryLog, NodeId, Ownership, Revocation,
+    },
 };
 use holdpoint_testkit::SharedLog;
 

@@ -11,10 +11,11 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
+    identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, Due, ForwardLog, Found,
-        GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
-        NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, Due, ForwardLog,
+        Found, GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
+        Misfit, NodeId, Revocation, Store, Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -161,8 +162,12 @@ impl NodeLog {
 }
 
 impl ForwardLog for NodeLog {
-    fn inner(&self) -> &dyn Log {
+    fn inner(&self) -> &dyn Store {
         &self.journal.log
+    }
+
+    fn cluster(&self) -> &dyn Cluster {
+        self
     }
 
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
@@ -234,24 +239,6 @@ impl ForwardLog for NodeLog {
         Box::pin(self.read_op(self.inner().usage(subject, node, most)))
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
-        Box::pin(async move {
-            if self.condition.is_without_lease() {
-                self.condition.passes().await;
-                return Err(LogError::Failed("a simulated fault".to_owned()));
-            }
-            let journal = Arc::clone(&self.journal);
-            let renew =
-                move || futures::FutureExt::now_or_never(Log::renew(&journal.log, node)).expect("memory does not wait");
-            self.write_op(renew).await.unwrap_or_else(|| Err(LogError::Failed("a simulated fault".to_owned())))
-        })
-    }
-
-    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
-        // When it is asked, not when the future is made.
-        Box::pin(self.read_op(async move { self.inner().is_gone(node).await }))
-    }
-
     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
         Box::pin(self.read_op(self.inner().audit(query, limit)))
     }
@@ -290,6 +277,56 @@ impl ForwardLog for NodeLog {
 
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
         Box::pin(self.read_op(self.inner().misfits()))
+    }
+}
+
+impl Cluster for NodeLog {
+    fn lease(&self) -> Option<Duration> {
+        self.inner().cluster().lease()
+    }
+
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
+        Box::pin(async move {
+            if self.condition.is_without_lease() {
+                self.condition.passes().await;
+                return Err(LogError::Failed("a simulated fault".to_owned()));
+            }
+            let journal = Arc::clone(&self.journal);
+            let renew = move || {
+                futures::FutureExt::now_or_never(Cluster::renew(&journal.log, node)).expect("memory does not wait")
+            };
+            self.write_op(renew).await.unwrap_or_else(|| Err(LogError::Failed("a simulated fault".to_owned())))
+        })
+    }
+
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        // When it is asked, not when the future is made.
+        Box::pin(self.read_op(async move { self.inner().cluster().is_gone(node).await }))
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>> {
+        self.inner().cluster().time()
+    }
+
+    fn hears_other_nodes(&self) -> bool {
+        self.inner().cluster().hears_other_nodes()
+    }
+
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        identity: &'a Identity,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.inner().cluster().keep_ticket(ticket, identity, expires)
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
+        self.inner().cluster().redeem_ticket(ticket, now)
     }
 }
 

@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     Profile,
     clock::{Clock, Timestamp},
     fact::Fact,
-    log::{HoldQuery, HoldRow, HoldsOf, Log},
+    log::{HoldQuery, HoldRow, HoldsOf, Index},
     wire::View,
 };
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ impl Users {
         let (is_progressive, is_resubmit) = (self.random.chance(300), self.random.chance(200));
         match self.random.chance(600) {
             true => View { profile: Profile::AiSdk, is_resubmit, ..View::default() },
-            false => View { profile: Profile::Adk, is_progressive, is_resubmit, ..View::default() },
+            false => View { profile: Profile::Adk, is_progressive, is_resubmit },
         }
     }
 

@@ -25,7 +25,7 @@ impl Tickets {
     pub(crate) async fn issue(&self, runtime: &Runtime, identity: Identity) -> Result<String, Failure> {
         let now = runtime.clock().now();
         let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        if !runtime.keep_ticket(&digest(&ticket), &identity, now.after(TICKET_LIFETIME)).await? {
+        if !runtime.tickets().keep(&digest(&ticket), &identity, now.after(TICKET_LIFETIME)).await? {
             self.keep(ticket.clone(), identity, now);
         }
         Ok(ticket)
@@ -48,7 +48,7 @@ impl Tickets {
     pub(super) async fn redeem(&self, runtime: &Runtime, ticket: &str) -> Result<Option<Identity>, Failure> {
         match self.take(ticket, runtime.clock().now()) {
             Some(identity) => Ok(Some(identity)),
-            None => Ok(runtime.redeem_ticket(&digest(ticket)).await?),
+            None => Ok(runtime.tickets().redeem(&digest(ticket)).await?),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use holdpoint_demo::demo_tools;
 use holdpoint_runtime::{
-    log::{Log, PostgresError, PostgresLog, PostgresOptions, SqliteError, SqliteLog},
+    log::{PostgresError, PostgresLog, PostgresOptions, SqliteError, SqliteLog, Store},
     tool::Secret,
 };
 use holdpoint_server::config::{Config, ConfigError, MissingVariable, SecretText};
@@ -100,7 +100,7 @@ impl PlaceArgs {
 
 impl Place {
     /// Opens the log for reading and writing.
-    pub(super) async fn open(&self) -> Result<Arc<dyn Log>, PlaceError> {
+    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, PlaceError> {
         match self {
             Self::Folder(folder) => Ok(Arc::new(SqliteLog::open(folder)?)),
             Self::Postgres { url, lease, poll_only } => open_database(url, *lease, *poll_only).await,
@@ -108,7 +108,7 @@ impl Place {
     }
 
     /// Opens the log, also while servers use it. Nothing is created in a folder.
-    pub(super) async fn open_to_read(&self) -> Result<Arc<dyn Log>, PlaceError> {
+    pub(super) async fn open_to_read(&self) -> Result<Arc<dyn Store>, PlaceError> {
         match self {
             Self::Folder(folder) => Ok(Arc::new(SqliteLog::open_read_only(folder)?)),
             Self::Postgres { url, lease, poll_only } => open_database(url, *lease, *poll_only).await,
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-async fn open_database(url: &Secret, lease: Duration, poll_only: bool) -> Result<Arc<dyn Log>, PlaceError> {
+async fn open_database(url: &Secret, lease: Duration, poll_only: bool) -> Result<Arc<dyn Store>, PlaceError> {
     let mut options = PostgresOptions::of(url);
     options.lease = lease;
     options.poll_only = poll_only;

@@ -10,7 +10,7 @@ use std::{
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    log::{HeadOrder, HeadQuery, Log, LogError},
+    log::{HeadOrder, HeadQuery, LogError, Store},
     transfer::{ExportError, export},
 };
 use holdpoint_server::config::ConfigError;
@@ -90,7 +90,7 @@ fn begin(args: &Args) -> Result<Summary, Failure> {
     runtime.block_on(write(args, &*log, &name, &mut *out))
 }
 
-async fn write(args: &Args, log: &dyn Log, name: &str, out: &mut dyn Write) -> Result<Summary, Failure> {
+async fn write(args: &Args, log: &dyn Store, name: &str, out: &mut dyn Write) -> Result<Summary, Failure> {
     let mut summary = Summary::default();
     let failed = |error| Failure::Output(name.to_owned(), error);
     match &args.chat {
@@ -112,7 +112,7 @@ async fn write(args: &Args, log: &dyn Log, name: &str, out: &mut dyn Write) -> R
 }
 
 /// Exports one chat, in full or not at all.
-async fn one(log: &dyn Log, chat: &ChatId, out: &mut dyn Write, summary: &mut Summary) -> io::Result<()> {
+async fn one(log: &dyn Store, chat: &ChatId, out: &mut dyn Write, summary: &mut Summary) -> io::Result<()> {
     let mut lines = Vec::new();
     match export(log, chat, &mut lines).await {
         Ok(facts) => {

@@ -14,7 +14,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     audit_line,
     fact::Fact,
-    log::{AuditQuery, Log, LogError},
+    log::{AuditQuery, LogError, Store},
 };
 use holdpoint_server::config::ConfigError;
 
@@ -77,7 +77,7 @@ fn begin(args: &Args) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-async fn print(args: &Args, log: &dyn Log, out: &mut dyn Write) -> Result<(), Failure> {
+async fn print(args: &Args, log: &dyn Store, out: &mut dyn Write) -> Result<(), Failure> {
     let chat = ChatId::from(args.chat.as_str());
     if log.stored(&chat).await?.is_none() {
         return Err(Failure::NotFound(args.chat.clone()));
@@ -98,7 +98,7 @@ async fn print(args: &Args, log: &dyn Log, out: &mut dyn Write) -> Result<(), Fa
 }
 
 /// The inputs of all calls, short. They are in the facts, which a deleted chat does not have.
-async fn inputs(log: &dyn Log, chat: &ChatId) -> Result<HashMap<ToolCallId, String>, LogError> {
+async fn inputs(log: &dyn Store, chat: &ChatId) -> Result<HashMap<ToolCallId, String>, LogError> {
     let (mut inputs, mut after) = (HashMap::new(), 0);
     loop {
         let batches = log.read(chat, after, PAGE).await?;

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, process::ExitCode, sy
 use holdpoint_protocol::status::{McpState, McpStatus};
 use holdpoint_runtime::{
     Runtime,
-    log::{Log, MemoryLog},
+    log::{MemoryLog, Store},
     tool::{
         ToolSet,
         mcp::{McpServer, McpServers, McpSnapshot, McpWatch},
@@ -203,7 +203,7 @@ async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: Ca
     }
 }
 
-async fn log(place: Option<Place>) -> Result<Arc<dyn Log>, Failure> {
+async fn log(place: Option<Place>) -> Result<Arc<dyn Store>, Failure> {
     match place {
         None => Ok(Arc::new(MemoryLog::default())),
         Some(place) => Ok(place.open().await?),

@@ -11,7 +11,7 @@ use std::{
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     Anchor, Finding, GrantAnchor, Verified,
-    log::{Log, LogError},
+    log::{LogError, Store},
     verify, verify_grants, verify_tables,
 };
 use holdpoint_server::config::ConfigError;
@@ -171,7 +171,7 @@ fn begin(args: &Args) -> Result<Summary, Failure> {
     runtime.block_on(walk(args, &*log))
 }
 
-async fn walk(args: &Args, log: &dyn Log) -> Result<Summary, Failure> {
+async fn walk(args: &Args, log: &dyn Store) -> Result<Summary, Failure> {
     let mut against = args.against.clone().map(Against::open).transpose()?;
     let save = args.save.clone().map(|path| match File::create_new(&path) {
         Ok(file) => Ok((path, BufWriter::new(file))),
@@ -243,7 +243,7 @@ impl Summary {
     /// What was kept of a chat. Chats that were kept and come before it are no longer listed, or were created since.
     async fn kept(
         &mut self,
-        log: &dyn Log,
+        log: &dyn Store,
         against: Option<&mut Against>,
         chat: Option<&ChatId>,
     ) -> Result<Option<Anchor>, Failure> {
@@ -261,7 +261,7 @@ impl Summary {
     }
 
     /// Verifies a chat, and prints each finding as a line. `None` if there is no such chat.
-    async fn add(&mut self, log: &dyn Log, chat: &ChatId, kept: Option<Anchor>) -> Result<Option<Verified>, Failure> {
+    async fn add(&mut self, log: &dyn Store, chat: &ChatId, kept: Option<Anchor>) -> Result<Option<Verified>, Failure> {
         let mut report = |finding: Finding| say(format_args!("{:?}: {finding}", chat.as_str()));
         let found = match verify(log, chat, kept.as_ref(), &mut report).await {
             Ok(None) => return Ok(None),
@@ -294,7 +294,7 @@ impl Summary {
         Ok(Some(found))
     }
 
-    async fn add_grants(&mut self, log: &dyn Log, against: Option<&mut Against>) -> Result<(), Failure> {
+    async fn add_grants(&mut self, log: &dyn Store, against: Option<&mut Against>) -> Result<(), Failure> {
         let (mut broken, mut saved) = (0, Ok(()));
         let mut report = |finding: Finding| {
             say(finding);
@@ -321,7 +321,7 @@ impl Summary {
         Ok(())
     }
 
-    async fn add_tables(&mut self, log: &dyn Log) -> Result<(), Failure> {
+    async fn add_tables(&mut self, log: &dyn Store) -> Result<(), Failure> {
         let mut found = Vec::new();
         let compared = verify_tables(log, &mut |finding| found.push(finding)).await;
         for finding in found {

@@ -73,6 +73,8 @@ pub(crate) enum Failure {
     WrongHost,
     #[error("there is no such chat")]
     NotFound,
+    #[error("this id cannot be used for a chat: make a random one, as `crypto.randomUUID()` does")]
+    IdTaken,
     #[error("there is no such grant")]
     NoGrant,
     #[error("there is no such page: `/docs` lists the endpoints")]
@@ -199,7 +201,7 @@ impl Failure {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, ProblemKind::UnsupportedContentType, "Unsupported content type")
             }
             Self::WrongHost => (StatusCode::BAD_REQUEST, ProblemKind::Invalid, "Invalid request"),
-            Self::NotFound | Self::NoRoute | Self::NotHeld | Self::NoGrant => {
+            Self::NotFound | Self::IdTaken | Self::NoRoute | Self::NotHeld | Self::NoGrant => {
                 (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
             }
             Self::MethodNotAllowed => {
@@ -365,6 +367,7 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
+            RuntimeError::IdTaken => Failure::IdTaken,
             RuntimeError::Rejected(Rejection::Limit(refusal)) => Failure::Limit(refusal),
             RuntimeError::Rejected(Rejection::LongId { what, .. } | Rejection::UnseenId { what }) => {
                 Failure::Invalid { detail: error.to_string(), pointer: Some(format!("/{what}")) }

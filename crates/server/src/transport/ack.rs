@@ -37,7 +37,7 @@ pub(crate) async fn post(
         let detail = "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned();
         return Err(Failure::Invalid { detail, pointer: Some("/requestedAt".to_owned()) });
     }
-    let taken = in_force(server.inner.runtime.ack(identity.subject(), ack, raw).await?)?;
+    let taken = in_force(server.inner.runtime.chats(identity.subject()).ack(ack, raw).await?)?;
     Ok(Json(taken))
 }
 

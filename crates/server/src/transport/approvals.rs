@@ -89,7 +89,7 @@ pub(crate) async fn list(
     let (limit, after) = page.read()?;
     let reading = server.inner.reading(identity.subject()).await?;
     let runtime = server.inner.runtime.clone();
-    let page = runtime.approval_rows(&identity, &filter, after, limit).await?;
+    let page = runtime.inbox(&identity).rows(&filter, after, limit).await?;
     let bytes = page.items.iter().map(|row| row.bytes() + ENTRY_BYTES).sum();
     let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
     drop(reading);
@@ -115,7 +115,7 @@ pub(crate) async fn get(
     PathId(approval): PathId,
 ) -> Result<Response, Failure> {
     let reading = server.inner.reading(identity.subject()).await?;
-    match server.inner.runtime.approval(&identity, &ApprovalId::from(approval.as_str())).await? {
+    match server.inner.runtime.inbox(&identity).get(&ApprovalId::from(approval.as_str())).await? {
         Some(ApprovalState::Open(approval)) => {
             let bytes = serde_json::to_vec(&approval).unwrap_or_default();
             drop(approval);
@@ -147,7 +147,7 @@ pub(crate) async fn record(
 ) -> Result<Response, Failure> {
     let reading = server.inner.reading(identity.subject()).await?;
     let approval = ApprovalId::from(approval.as_str());
-    let record = server.inner.runtime.approval_record(&identity, &approval).await?.ok_or(Failure::NotHeld)?;
+    let record = server.inner.runtime.inbox(&identity).record(&approval).await?.ok_or(Failure::NotHeld)?;
     let bytes = serde_json::to_vec(&record).unwrap_or_default();
     drop(record);
     let held = server.inner.responses.of(identity.subject()).hold(bytes.len()).await?;
@@ -196,6 +196,6 @@ pub(crate) async fn decide(
     let received = server.inner.json_body(request, identity.subject()).await?;
     let Decision { request, input_sha256 } = parse(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
-    let decided = server.inner.runtime.decide_shown(&identity, approval, request, input_sha256).await;
+    let decided = server.inner.runtime.inbox(&identity).decide_shown(approval, request, input_sha256).await;
     Ok(Json(in_force(decided?)?))
 }

@@ -101,9 +101,8 @@ pub(crate) async fn list(
 ) -> Result<Response, Failure> {
     let (page, query, step, parameters) = query.read()?;
     let (limit, after) = page.read()?;
-    let seen_by = (!identity.is_admin()).then(|| identity.subject().clone());
     let reading = server.inner.reading(identity.subject()).await?;
-    let page = server.inner.runtime.audit_entries(AuditQuery { seen_by, ..query }, after, limit).await?;
+    let page = server.inner.runtime.audit(&identity).entries(query, after, limit).await?;
     let mut body = Vec::new();
     for entry in page.items {
         let Some(line) = audit_line(&entry).filter(|line| step.is_none_or(|step| line.step == step)) else { continue };

@@ -7,10 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::{
-    Channel,
-    wire::{Profile, Resume},
-};
+use holdpoint_runtime::wire::{Profile, Resume};
 
 use super::{
     sse,
@@ -82,11 +79,11 @@ pub(crate) async fn resume(
     PathId(chat): PathId,
 ) -> Result<Response, Failure> {
     let place = server.inner.place(identity.subject(), StreamKind::Resume)?;
-    let view = view(Profile::AiSdk, Channel::Chat, |name| headers.get(name)?.to_str().ok());
+    let view = view(Profile::AiSdk, |name| headers.get(name)?.to_str().ok());
     let runtime = &server.inner.runtime;
     // To find out what to replay, the whole turn is gone through: one subject does so one at a time.
     let reading = server.inner.reading(identity.subject()).await?;
-    let resumed = runtime.resume(identity.subject(), &ChatId::from(&*chat), view, Resume::Message).await?;
+    let resumed = runtime.chats(identity.subject()).resume(&ChatId::from(&*chat), view, Resume::Message).await?;
     drop(reading);
     match resumed {
         Some(response) => Ok(sse::response(sse::TurnEvents::new(response), &identity, runtime.clock(), place)),

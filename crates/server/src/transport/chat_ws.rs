@@ -216,7 +216,7 @@ impl Connection {
         let (WsRequest::Send(WsSend { request_id, .. })
         | WsRequest::Resume(WsResume { request_id, .. })
         | WsRequest::Abort { request_id }) = &request;
-        let limit = self.server.inner.runtime.limits().id_bytes;
+        let limit = self.server.inner.runtime.admin().limits().id_bytes;
         if request_id.as_str().len() > limit {
             // It would be repeated in every frame. The client finds its request by it, so this frame has it once more.
             let text = format!("`requestId` is longer than {limit} bytes: use a shorter one");
@@ -231,7 +231,7 @@ impl Connection {
                 let active = self.active.iter().find(|(request, _)| *request == request_id);
                 if let Some((_, chat)) = active {
                     // The response ends properly, whether or not its client still reads it.
-                    let _ = self.server.inner.runtime.stop(self.identity.subject(), chat, None).await;
+                    let _ = self.server.inner.runtime.chats(self.identity.subject()).stop(chat, None).await;
                 }
                 Ok(())
             }
@@ -252,7 +252,7 @@ impl Connection {
     }
 
     fn view(&self, headers: &serde_json::Map<String, Value>) -> View {
-        view(Profile::AiSdk, Channel::Ws, |name| {
+        view(Profile::AiSdk, |name| {
             let header = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             let header = header.and_then(|(_, value)| value.as_str());
             header.or(self.wait.as_deref().filter(|_| name == WAIT))
@@ -275,7 +275,7 @@ impl Connection {
             Ok(place) => place,
             Err(failure) => return self.fail(request_id, failure.to_string()).await,
         };
-        match self.server.inner.runtime.submit(&self.identity, request, view).await {
+        match self.server.inner.runtime.submit_through(Channel::Ws, &self.identity, request, view).await {
             Ok((chat, response)) => self.begin(request_id, chat, response, 0, place).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
         }
@@ -296,7 +296,7 @@ impl Connection {
             Ok(reading) => reading,
             Err(failure) => return self.fail(request_id, failure.to_string()).await,
         };
-        let resumed = self.server.inner.runtime.resume(self.identity.subject(), &id, view, what).await;
+        let resumed = self.server.inner.runtime.chats(self.identity.subject()).resume(&id, view, what).await;
         drop(reading);
         match resumed {
             Ok(Some(response)) => self.begin(request_id, id, response, from, place).await,

@@ -61,8 +61,8 @@ pub(crate) async fn list(
     }
     let runtime = &server.inner.runtime;
     let page = match is_all {
-        true => runtime.all_chats_page(after, limit).await?,
-        false => runtime.chats_page(identity.subject(), after, limit).await?,
+        true => runtime.admin().chats(after, limit).await?,
+        false => runtime.chats(identity.subject()).page(after, limit).await?,
     };
     let bytes = page.items.iter().map(|chat| chat.title.len() + chat.id.as_str().len() + ENTRY_BYTES).sum();
     let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
@@ -81,7 +81,7 @@ pub(crate) async fn list(
 
 /// The owner of a chat, for itself and for an admin. For everybody else there is no such chat.
 pub(super) async fn owner(server: &Server, identity: &Identity, chat: &ChatId) -> Result<Subject, Failure> {
-    let owner = server.inner.runtime.owner_of(chat).await?;
+    let owner = server.inner.runtime.admin().owner_of(chat).await?;
     owner.filter(|owner| owner == identity.subject() || identity.is_admin()).ok_or(Failure::NotFound)
 }
 
@@ -109,8 +109,8 @@ pub(crate) async fn messages(
 /// Opens a chat for reading.
 pub(super) async fn open(server: &Server, identity: &Identity, chat: &str) -> Result<StoredChat, Failure> {
     let (runtime, chat) = (&server.inner.runtime, ChatId::from(chat));
-    match runtime.open(identity.subject(), &chat).await {
-        Err(RuntimeError::NotFound) => Ok(runtime.open(&owner(server, identity, &chat).await?, &chat).await?),
+    match runtime.chats(identity.subject()).open(&chat).await {
+        Err(RuntimeError::NotFound) => Ok(runtime.chats(&owner(server, identity, &chat).await?).open(&chat).await?),
         opened => Ok(opened?),
     }
 }
@@ -172,7 +172,7 @@ pub(crate) async fn stop(
     PathId(chat): PathId,
 ) -> Result<Json<Stopped>, Failure> {
     require_user(&identity)?;
-    server.inner.runtime.stop(identity.subject(), &ChatId::from(chat.as_str()), None).await?;
+    server.inner.runtime.chats(identity.subject()).stop(&ChatId::from(chat.as_str()), None).await?;
     Ok(Json(Stopped { ok: true }))
 }
 
@@ -194,10 +194,10 @@ pub(crate) async fn delete(
         require_user(&identity)?;
     }
     let (runtime, chat) = (&server.inner.runtime, ChatId::from(chat.as_str()));
-    match runtime.delete(identity.subject(), &chat).await {
+    match runtime.chats(identity.subject()).delete(&chat).await {
         Err(RuntimeError::NotFound) => {
             let owner = owner(&server, &identity, &chat).await?;
-            runtime.delete_as(identity.subject(), &owner, &chat).await?;
+            runtime.admin().delete(&owner, &chat, identity.subject()).await?;
         }
         deleted => deleted?,
     }

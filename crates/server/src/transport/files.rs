@@ -49,7 +49,7 @@ pub(crate) async fn get(
     let owner = owner(&server, &identity, &chat).await?;
     let index: usize = index.parse().map_err(|_| Failure::NotFound)?;
     let reading = server.inner.reading(identity.subject()).await?;
-    let file = server.inner.runtime.file(&owner, &chat, &call, index).await?.ok_or(Failure::NotFound)?;
+    let file = server.inner.runtime.chats(&owner).file(&chat, &call, index).await?.ok_or(Failure::NotFound)?;
     let bytes = file.bytes().ok_or(Failure::NotFound)?;
     let held = server.inner.responses.of(identity.subject()).hold(bytes.len()).await?;
     drop(reading);

@@ -37,7 +37,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Failure> {
     let (limit, after) = query.read()?;
     let reading = server.inner.reading(identity.subject()).await?;
-    let page = server.inner.runtime.grants_page(&identity, after, limit).await?;
+    let page = server.inner.runtime.grants(&identity).page(after, limit).await?;
     let held = server.inner.responses.of(identity.subject()).hold(page.items.len() * GRANT_BYTES).await?;
     drop(reading);
     Ok(with_next(list::array(page.items, held), limit, page.next))
@@ -60,7 +60,7 @@ pub(crate) async fn revoke(
     Caller(identity): Caller,
     PathId(grant): PathId,
 ) -> Result<Json<Grant>, Failure> {
-    let revoked = server.inner.runtime.revoke_grant(&identity, &GrantId::from(grant.as_str())).await;
+    let revoked = server.inner.runtime.grants(&identity).revoke(&GrantId::from(grant.as_str())).await;
     match revoked {
         Err(RuntimeError::NotFound) => Err(Failure::NoGrant),
         revoked => Ok(Json(revoked?)),

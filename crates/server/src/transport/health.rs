@@ -17,7 +17,7 @@ pub(crate) struct Health {
 
 impl Health {
     fn new(status: &'static str, server: &Server) -> Json<Self> {
-        Json(Self { status, node: server.inner.runtime.node().map(|node| node.to_string()) })
+        Json(Self { status, node: server.inner.runtime.admin().node().map(|node| node.to_string()) })
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Hea
     if server.inner.draining.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, Health::new("draining", &server));
     }
-    match server.inner.runtime.health().await {
+    match server.inner.runtime.admin().health().await {
         LogHealth::Writable => (StatusCode::OK, Health::new("ready", &server)),
         LogHealth::Outdated => (StatusCode::SERVICE_UNAVAILABLE, Health::new("outdated", &server)),
         _ => (StatusCode::SERVICE_UNAVAILABLE, Health::new("log-not-writable", &server)),

@@ -17,7 +17,7 @@ use holdpoint_protocol::{
     sse,
 };
 use holdpoint_runtime::{
-    Channel, Identity, LiveStream, Next, RuntimeError,
+    Identity, LiveStream, Next, RuntimeError,
     turn::{Answered, FrontendResult},
     wire::{Out, Profile, View},
 };
@@ -64,7 +64,7 @@ pub(crate) async fn get(
 ) -> Result<Response, Failure> {
     require_user(&identity)?;
     let is_progressive = parameters.text.as_deref() == Some("progressive");
-    let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false, channel: Channel::Live };
+    let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false };
     let chat = parameters.id.as_deref().map(ChatId::from);
     socket::accept(server, &identity.clone(), StreamKind::Live, upgrade, move |server, socket, frames| {
         let unknown_kinds = HashSet::new();
@@ -136,7 +136,7 @@ impl Connection {
     /// Follows the chat.
     async fn look(&mut self) -> Result<(), Over> {
         let Some(chat) = &self.chat else { return Ok(()) };
-        match self.server.inner.runtime.live(self.identity.subject(), chat, self.view).await {
+        match self.server.inner.runtime.live(&self.identity).follow(chat, self.view).await {
             Ok(live) => self.live = Some(live),
             Err(error) => return Err(self.refuse(error).await),
         }
@@ -227,7 +227,8 @@ impl Connection {
             }
             LiveFrame::Interrupt { reason } => {
                 if let Some(chat) = &self.chat
-                    && let Err(error) = self.server.inner.runtime.stop(self.identity.subject(), chat, reason).await
+                    && let Err(error) =
+                        self.server.inner.runtime.chats(self.identity.subject()).stop(chat, reason).await
                 {
                     return self.error(&Failure::from(error).to_string()).await;
                 }
@@ -277,7 +278,7 @@ impl Connection {
             }
             (Some(chat), _) => request.id = Some(chat.clone()),
             (None, _) => {
-                let found = self.server.inner.runtime.chat_of(self.identity.subject(), &request).await;
+                let found = self.server.inner.runtime.chats(self.identity.subject()).chat_of(&request).await;
                 let chat = match found {
                     Ok(chat) => chat,
                     Err(error) => return self.error(&Failure::from(error).to_string()).await,
@@ -289,12 +290,12 @@ impl Connection {
         let Some(chat) = self.chat.clone() else { return Ok(()) };
         let runtime = self.server.inner.runtime.clone();
         if self.live.is_none() {
-            match runtime.live_from_now(self.identity.subject(), &chat, self.view).await {
+            match runtime.live(&self.identity).follow_from_now(&chat, self.view).await {
                 Ok(live) => self.live = Some(live),
                 Err(error) => return Err(self.refuse(error).await),
             }
         }
-        match runtime.submit_live(&self.identity, &chat, request, self.view).await {
+        match runtime.live(&self.identity).submit(&chat, request, self.view).await {
             Ok(taken) => {
                 let mut written = Vec::new();
                 if let Some(live) = &mut self.live
@@ -313,7 +314,7 @@ impl Connection {
         let status = if error_text.is_some() { AckStatus::Failed } else { AckStatus::Success };
         let result = FrontendResult { status, output: result, error_text, ack: None };
         let in_message = in_message(tool_call_id.clone(), &result);
-        match self.server.inner.runtime.result(self.identity.subject(), tool_call_id, result).await {
+        match self.server.inner.runtime.live(&self.identity).result(tool_call_id, result).await {
             Ok(Answered::Taken | Answered::Again | Answered::NotAwaited) => Ok(()),
             // The client shows its own result, and gets what is in force and what followed.
             Ok(Answered::Contradicts | Answered::TooLate(_)) => self.message(in_message).await,

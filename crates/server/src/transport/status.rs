@@ -25,10 +25,10 @@ pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) 
     let runtime = &server.inner.runtime;
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        node: runtime.node().map(|node| node.to_string()),
-        clock_offset_ms: runtime.clock_offset_ms(),
-        model: runtime.model_version(),
-        warnings: runtime.model_warnings(),
+        node: runtime.admin().node().map(|node| node.to_string()),
+        clock_offset_ms: runtime.admin().clock_offset_ms(),
+        model: runtime.admin().model_name(),
+        warnings: runtime.admin().model_warnings(),
         mcp: server.inner.mcp.as_ref().map(|read| read()).unwrap_or_default(),
         tools: runtime.tools().specs().iter().map(|spec| tool(spec)).collect(),
         limits: limits(&server),
@@ -50,7 +50,7 @@ fn tool(spec: &ToolSpec) -> ToolStatus {
 
 /// The limits, by the names of their settings.
 fn limits(server: &Server) -> BTreeMap<String, u64> {
-    let (own, runtime) = (server.inner.limits, server.inner.runtime.limits());
+    let (own, runtime) = (server.inner.limits, server.inner.runtime.admin().limits());
     let budget = [("turn_token_budget", runtime.budget.turn), ("chat_token_budget", runtime.budget.chat)];
     let budget = budget.into_iter().filter_map(|(name, tokens)| Some((name.to_owned(), tokens?.get())));
     let all = [

@@ -32,7 +32,7 @@ pub(crate) async fn list(
 ) -> Json<Vec<ListedTool>> {
     let runtime = &server.inner.runtime;
     let tools = match query.chat_id {
-        Some(chat) => runtime.tools_of(identity.subject(), &ChatId::from(chat.as_str())),
+        Some(chat) => runtime.chats(identity.subject()).tools(&ChatId::from(chat.as_str())),
         None => runtime.tools(),
     };
     let specs = tools.specs();

@@ -3,7 +3,7 @@
 use axum::{body::Body, http::HeaderMap, response::Response};
 use holdpoint_protocol::{request::ChatRequest, skim::Outline};
 use holdpoint_runtime::{
-    Channel, Identity,
+    Identity,
     subject::Subject,
     wire::{Profile, View},
 };
@@ -23,7 +23,7 @@ pub(super) async fn turn(
     headers: &HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
-    let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
+    let view = view(profile, |name| headers.get(name)?.to_str().ok());
     let (limits, subject) = (server.inner.limits, identity.subject());
     let received = server.inner.json_body(request, subject).await?;
     let request = match skimmed(server, subject, &received.bytes).await {
@@ -47,7 +47,7 @@ async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<Chat
         return None;
     }
     let outline = Outline::read(body).filter(Outline::has_history)?;
-    let is_known = server.inner.runtime.knows(subject, outline.id.as_ref()?).await;
+    let is_known = server.inner.runtime.chats(subject).owns(outline.id.as_ref()?).await;
     if is_known { outline.skim(body, server.inner.limits.json()) } else { None }
 }
 
@@ -55,7 +55,7 @@ async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<Chat
 pub(super) const WAIT: &str = "x-holdpoint-wait";
 
 /// The view that a client asks for in its headers.
-pub(super) fn view<'a>(profile: Profile, channel: Channel, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
+pub(super) fn view<'a>(profile: Profile, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
     let says = |name, value: &str| header(name).is_some_and(|header| header.eq_ignore_ascii_case(value));
     View {
         profile,
@@ -66,6 +66,5 @@ pub(super) fn view<'a>(profile: Profile, channel: Channel, header: impl Fn(&'sta
             Profile::Adk => says(WAIT, "resubmit"),
             Profile::AiSdk => !says(WAIT, "stream"),
         },
-        channel,
     }
 }

@@ -48,8 +48,8 @@ async fn grants(runtime: Runtime, identity: Identity, approval: ApprovalId, gran
 
     let remember = Remember { scope: GrantScope::Subject, covers: GrantMatch::Input, until: None, uses: Some(5) };
     let decision = DecisionRequest { verdict: Verdict::APPROVE, reason: None, remember: Some(remember) };
-    runtime.decide(&identity, approval, decision).await?;
-    runtime.revoke_grant(&identity, &grant).await?;
+    runtime.inbox(&identity).decide(approval, decision).await?;
+    runtime.grants(&identity).revoke(&grant).await?;
     Ok(())
 }
 

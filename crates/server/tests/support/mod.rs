@@ -17,7 +17,7 @@ use holdpoint_demo::{DemoModel, demo_tools};
 use holdpoint_runtime::{
     Runtime, RuntimeBuilder,
     clock::Timestamp,
-    log::Log,
+    log::Store,
     model::{Model, ScriptModel},
 };
 use holdpoint_server::{AuthKey, ConnectionLimits, Keys, Limits, Role, Server, ServerBuilder};
@@ -96,7 +96,7 @@ impl Setup {
         Self { builder, clock, keys: Keys::default(), limits: Limits::default(), connections }
     }
 
-    pub(crate) fn log(mut self, log: Arc<dyn Log>) -> Self {
+    pub(crate) fn log(mut self, log: Arc<dyn Store>) -> Self {
         self.builder = self.builder.log(log);
         self
     }

@@ -1,9 +1,9 @@
-//! Every column of every table is compared with what follows from the events, or the guide says why it is not.
+//! Every column of every table is compared with what follows from the facts, or the guide says why it is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_runtime::{
-    log::{Log, LogError, SqliteLog},
+    log::{LogError, SqliteLog, Store},
     verify, verify_grants, verify_tables,
 };
 use rusqlite::{Connection, params_from_iter, types::Value};
@@ -101,7 +101,7 @@ impl Place<'_> {
 }
 
 /// Whether anything is found in a data folder. It looks no further than that.
-async fn is_found(log: &dyn Log) -> bool {
+async fn is_found(log: &dyn Store) -> bool {
     match look(log).await {
         Ok(is_found) => is_found,
         Err(LogError::Damaged(_)) => true,
@@ -109,7 +109,7 @@ async fn is_found(log: &dyn Log) -> bool {
     }
 }
 
-pub(super) async fn look(log: &dyn Log) -> Result<bool, LogError> {
+pub(super) async fn look(log: &dyn Store) -> Result<bool, LogError> {
     let mut found = 0;
     let mut report = |_| found += 1;
     verify_tables(log, &mut report).await?;

@@ -17,7 +17,7 @@ use holdpoint_runtime::{
     approvers::Approvers,
     clock::Timestamp,
     input_sha256,
-    log::{BatchHash, Log, SqliteLog},
+    log::{BatchHash, SqliteLog, Store},
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };
 use holdpoint_server::Role;
@@ -63,7 +63,7 @@ impl Scene {
         Self::on(Arc::new(log), folder).await
     }
 
-    async fn on(log: Arc<dyn Log>, folder: TempDir) -> Self {
+    async fn on(log: Arc<dyn Store>, folder: TempDir) -> Self {
         let ran = Ran::default();
         let turn = |says: &str, tool: &str| {
             json!({"when": says, "steps": [
@@ -301,7 +301,7 @@ fn forge_deletion(file: &Connection, chat: &str, by: &str) {
 const ROWS: &[Row] = &[
     ("nothing", No, No, &[|_| {}]),
     (
-        "events of a chat changed, removed, added, exchanged, or moved to another chat",
+        "facts of a chat changed, removed, added, exchanged, or moved to another chat",
         Found,
         Found,
         &[
@@ -328,7 +328,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "events changed and all later hashes computed anew",
+        "facts changed and all later hashes computed anew",
         Found,
         Found,
         &[|file| {
@@ -337,7 +337,7 @@ const ROWS: &[Row] = &[
         }],
     ),
     (
-        "events changed, all later hashes computed anew, and every line and row that follows from them changed too",
+        "facts changed, all later hashes computed anew, and every line and row that follows from them changed too",
         No,
         Found,
         &[|file| {
@@ -747,8 +747,8 @@ async fn verify_finds_every_change_that_the_guide_names() {
     assert_eq!(rows.count(), ROWS.len() - 1 + UNTOUCHED, "a row of the guide that nothing tests");
 }
 
-/// Rows of the guide that have a test of their own.
-const UNTOUCHED: usize = 2;
+/// Rows of the guide that have a test of their own: an earlier copy, an invented chat, and a ticket.
+const UNTOUCHED: usize = 3;
 
 /// An earlier copy of the file in place of the newer one, and a chat that never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

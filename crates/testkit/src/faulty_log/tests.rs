@@ -1,11 +1,11 @@
 use futures::poll;
-use holdpoint_runtime::log::{AppendId, MemoryLog};
+use holdpoint_runtime::log::{AppendId, Index, Log, MemoryLog};
 
-use super::{Append, AppendFault, AppendResult, Arc, ChatId, FaultyLog, Gate, HeadQuery, Log, LogError, ReadFault};
+use super::{Append, AppendFault, AppendResult, Arc, ChatId, FaultyLog, Gate, HeadQuery, LogError, ReadFault, Store};
 use crate::log_suite::append;
 
-fn logs() -> (Arc<dyn Log>, FaultyLog) {
-    let inner: Arc<dyn Log> = Arc::new(MemoryLog::new());
+fn logs() -> (Arc<dyn Store>, FaultyLog) {
+    let inner: Arc<dyn Store> = Arc::new(MemoryLog::new());
     (Arc::clone(&inner), FaultyLog::new(inner))
 }
 

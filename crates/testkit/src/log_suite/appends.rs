@@ -10,7 +10,7 @@ use holdpoint_runtime::{
 };
 use tokio::sync::Barrier;
 
-use super::{Shared, all, append, append_events, assert_no_gaps, head, join, must, one};
+use super::{Shared, all, append, append_facts, assert_no_gaps, head, join, must, one};
 
 /// Of many appends at the same position, one wins and the others get a conflict.
 pub async fn one_of_many_racing_appends_wins(log: Shared) {
@@ -35,7 +35,7 @@ pub async fn one_of_many_racing_appends_wins(log: Shared) {
     }
 }
 
-/// Writers that read again after a conflict leave no gaps: every event is there once, in its writer's order.
+/// Writers that read again after a conflict leave no gaps: every fact is there once, in its writer's order.
 pub async fn racing_writers_leave_no_gaps(log: Shared) {
     const EACH: u64 = 25;
     let writers = (0..4u64).map(|writer| {
@@ -47,8 +47,8 @@ pub async fn racing_writers_leave_no_gaps(log: Shared) {
                 let id = u128::from(writer * 1000 + number);
                 loop {
                     let count = u32::try_from(number % 3 + 1).expect("small");
-                    let event = Append { payload: payload.clone(), ..append_events("chat", at, id, count) };
-                    match one(&*log, event).await {
+                    let next = Append { payload: payload.clone(), ..append_facts("chat", at, id, count) };
+                    match one(&*log, next).await {
                         AppendResult::Committed { len } => break at = len,
                         AppendResult::Conflict { len } => at = len,
                         AppendResult::NotGranted | AppendResult::Unknown => panic!("nothing failed"),
@@ -72,7 +72,7 @@ pub async fn racing_writers_leave_no_gaps(log: Shared) {
 
 /// The same append at the same position is committed once and returns the same result, even after later appends.
 pub async fn a_repeated_append_is_done_once(log: Shared) {
-    let first = append_events("chat", 0, 1, 3);
+    let first = append_facts("chat", 0, 1, 3);
     for _ in 0..2 {
         assert_eq!(one(&*log, first.clone()).await, committed(3));
     }
@@ -83,7 +83,7 @@ pub async fn a_repeated_append_is_done_once(log: Shared) {
     must(&*log, append("chat", 4, 1)).await;
     must(&*log, append("other", 0, 1)).await;
     // So is another id at the same position.
-    assert_eq!(one(&*log, append_events("chat", 0, 9, 3)).await, conflict(5));
+    assert_eq!(one(&*log, append_facts("chat", 0, 9, 3)).await, conflict(5));
     let batches = all(&*log, "chat").await;
     assert_eq!(batches.iter().map(|batch| batch.count).collect::<Vec<_>>(), [3, 1, 1]);
     // A repetition does not change the head.
@@ -95,7 +95,7 @@ pub async fn a_repeated_append_is_done_once(log: Shared) {
 pub async fn a_conflict_tells_the_length_and_changes_nothing(log: Shared) {
     assert_eq!(one(&*log, append("chat", 1, 1)).await, conflict(0));
     assert_eq!(log.heads(HeadQuery::default(), 10).await.expect("it lists"), []);
-    must(&*log, append_events("chat", 0, 1, 4)).await;
+    must(&*log, append_facts("chat", 0, 1, 4)).await;
     let before = (all(&*log, "chat").await, log.heads(HeadQuery::default(), 10).await);
     for expected in [0, 1, 3, 5, 1000, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
         let late = Append { expected, head: head("bob", false, 99), keys: vec!["key".into()], ..append("chat", 0, 2) };
@@ -110,14 +110,14 @@ pub async fn a_conflict_tells_the_length_and_changes_nothing(log: Shared) {
 /// The appends of one call succeed or fail independently, in order, each with its own result.
 pub async fn appends_of_one_call_go_or_fail_by_themselves(log: Shared) {
     assert_eq!(log.append_many(vec![]).await, []);
-    must(&*log, append_events("taken", 0, 1, 2)).await;
+    must(&*log, append_facts("taken", 0, 1, 2)).await;
     let results = log
         .append_many(vec![
             append("new", 0, 1),
             append("taken", 0, 2),
             append("new", 1, 2),
             append("new", 1, 3),
-            append_events("taken", 2, 3, 5),
+            append_facts("taken", 2, 3, 5),
             append("gap", 7, 1),
         ])
         .await;
@@ -133,13 +133,13 @@ pub async fn appends_of_one_call_go_or_fail_by_themselves(log: Shared) {
     }
 }
 
-/// An append without events at the right position succeeds and writes nothing.
+/// An append without facts at the right position succeeds and writes nothing.
 pub async fn an_append_of_nothing_changes_nothing(log: Shared) {
-    assert_eq!(one(&*log, append_events("chat", 0, 1, 0)).await, committed(0));
+    assert_eq!(one(&*log, append_facts("chat", 0, 1, 0)).await, committed(0));
     assert_eq!(log.heads(HeadQuery::default(), 10).await.expect("it lists"), []);
     must(&*log, append("chat", 0, 2)).await;
-    assert_eq!(one(&*log, append_events("chat", 0, 3, 0)).await, conflict(1));
-    assert_eq!(one(&*log, append_events("chat", 1, 4, 0)).await, committed(1));
+    assert_eq!(one(&*log, append_facts("chat", 0, 3, 0)).await, conflict(1));
+    assert_eq!(one(&*log, append_facts("chat", 1, 4, 0)).await, committed(1));
     must(&*log, append("chat", 1, 5)).await;
     assert_no_gaps(&all(&*log, "chat").await, 0);
 }

@@ -1,18 +1,18 @@
 //! The hash chain: whole after everything that can happen to a chat.
 
-use holdpoint_runtime::log::{AppendResult, Batch, BatchHash, DeleteResult, Log, Stored, Walk};
+use holdpoint_runtime::log::{AppendResult, Batch, BatchHash, DeleteResult, Store, Stored, Walk};
 use holdpoint_runtime::verify_chain;
 
 use super::*;
 
-async fn hash(log: &dyn Log, chat: &str) -> Option<BatchHash> {
+async fn hash(log: &dyn Store, chat: &str) -> Option<BatchHash> {
     match log.stored(&chat.into()).await.expect("it reads")? {
         Stored::Chat { hash, .. } | Stored::Tombstone { hash, .. } => hash,
     }
 }
 
 /// Panics unless the chain of a chat is whole and leads to the hash in the chat. Returns its batches.
-async fn must_be_whole(log: &dyn Log, chat: &str) -> Vec<Batch> {
+async fn must_be_whole(log: &dyn Store, chat: &str) -> Vec<Batch> {
     let (batches, mut walk) = (all(log, chat).await, Walk::new(chat.into()));
     for batch in &batches {
         assert_eq!(walk.batch(batch), Ok(()), "{batches:?}");
@@ -26,7 +26,7 @@ async fn must_be_whole(log: &dyn Log, chat: &str) -> Vec<Batch> {
 /// Each batch carries the hash of the one before it in its chat, and the chat that of the last one.
 pub async fn batches_carry_the_hash_of_the_one_before(log: Shared) {
     assert_eq!(hash(&*log, "a").await, None);
-    let appends = [append("a", 0, 1), append("b", 0, 2), append_events("a", 1, 3, 4), append("a", 5, 4)];
+    let appends = [append("a", 0, 1), append("b", 0, 2), append_facts("a", 1, 3, 4), append("a", 5, 4)];
     log.append_many(appends.to_vec()).await;
     must(&*log, append("a", 6, 5)).await;
     let batches = must_be_whole(&*log, "a").await;
@@ -51,7 +51,7 @@ pub async fn conflicts_and_repetitions_leave_the_chain_whole(log: Shared) {
     let before = hash(&*log, "chat").await;
     assert_eq!(one(&*log, append("chat", 1, 99)).await, AppendResult::Conflict { len: 3 });
     must(&*log, append("chat", 1, 1)).await;
-    must(&*log, append_events("chat", 3, 98, 0)).await;
+    must(&*log, append_facts("chat", 3, 98, 0)).await;
     assert_eq!(hash(&*log, "chat").await, before);
     // The same at the next position, as after a conflict.
     must(&*log, append("chat", 3, 99)).await;
@@ -92,19 +92,19 @@ pub async fn every_change_breaks_the_chain(log: Shared, sql: &(dyn Fn(&str) + Sy
     let (one, three) = (hex(b"[1]"), hex(b"[3]"));
     let cases: &[(&str, &[&str], &str)] = &[
         ("nothing", &[], ""),
-        ("one bit", &["UPDATE @batches SET payload = x'5b335d' WHERE CHAT AND first = 2"], "position 2: the events"),
-        ("the last", &["UPDATE @batches SET payload = x'5b355d' WHERE CHAT AND first = 4"], "position 4: the events"),
-        ("removed", &["DELETE FROM @batches WHERE CHAT AND first = 2"], "position 2: events are missing"),
-        ("the last removed", &["DELETE FROM @batches WHERE CHAT AND first = 4"], "position 4: events are missing"),
+        ("one bit", &["UPDATE @batches SET payload = x'5b335d' WHERE CHAT AND first = 2"], "position 2: the facts"),
+        ("the last", &["UPDATE @batches SET payload = x'5b355d' WHERE CHAT AND first = 4"], "position 4: the facts"),
+        ("removed", &["DELETE FROM @batches WHERE CHAT AND first = 2"], "position 2: facts are missing"),
+        ("the last removed", &["DELETE FROM @batches WHERE CHAT AND first = 4"], "position 4: facts are missing"),
         ("the first removed", &["DELETE FROM @batches WHERE CHAT AND first = 0"], "position 1: the beginning"),
-        ("all removed", &["DELETE FROM @batches WHERE CHAT"], "position 0: events are missing"),
+        ("all removed", &["DELETE FROM @batches WHERE CHAT"], "position 0: facts are missing"),
         (
             "payloads exchanged",
             &[
                 &format!("UPDATE @batches SET payload = x'{three}' WHERE CHAT AND first = 1"),
                 &format!("UPDATE @batches SET payload = x'{one}' WHERE CHAT AND first = 3"),
             ],
-            "position 1: the events",
+            "position 1: the facts",
         ),
         (
             "rows exchanged",
@@ -113,7 +113,7 @@ pub async fn every_change_breaks_the_chain(log: Shared, sql: &(dyn Fn(&str) + Sy
                 "UPDATE @batches SET first = 1 WHERE CHAT AND first = 2",
                 "UPDATE @batches SET first = 2 WHERE CHAT AND first = 99",
             ],
-            "position 0: the events",
+            "position 0: the facts",
         ),
         (
             "a hash removed",
@@ -127,7 +127,7 @@ pub async fn every_change_breaks_the_chain(log: Shared, sql: &(dyn Fn(&str) + Sy
             "position 0: the hash",
         ),
         ("the chat's hash removed", &["UPDATE @chats SET hash = NULL WHERE ID"], "position 5: the hash"),
-        ("shortened", &["UPDATE @chats SET len = 3 WHERE ID"], "position 5: events are missing"),
+        ("shortened", &["UPDATE @chats SET len = 3 WHERE ID"], "position 5: facts are missing"),
     ];
     for (number, (what, statements, says)) in cases.iter().enumerate() {
         let chat = format!("c{number}");

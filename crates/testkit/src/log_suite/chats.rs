@@ -3,11 +3,11 @@
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendResult, DeleteResult, Found, HeadOrder, HeadQuery, Key, Log, LogError, Stored},
+    log::{Append, AppendResult, DeleteResult, Found, HeadOrder, HeadQuery, Key, LogError, Store, Stored},
     subject::Subject,
 };
 
-use super::{Shared, all, append, append_events, deletion, head, must, one};
+use super::{Shared, all, append, append_facts, deletion, head, must, one};
 
 /// Every combination of filters and orders, in full and in pages of any size.
 pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
@@ -20,7 +20,7 @@ pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
     let time = |id: &str| id.bytes().map(|byte| u64::from(byte % 5)).sum();
     for id in &ids {
         let (subject, is_open) = kind(id);
-        must(&*log, Append { head: head(subject, is_open, time(id)), ..append_events(id, 0, 1, 3) }).await;
+        must(&*log, Append { head: head(subject, is_open, time(id)), ..append_facts(id, 0, 1, 3) }).await;
     }
     ids.sort();
     for subject in [None, Some("ann"), Some("bob"), Some("nobody")] {
@@ -60,7 +60,7 @@ fn without_hash(stored: Result<Option<Stored>, LogError>) -> Result<Option<Store
     })
 }
 
-async fn pages(log: &dyn Log, mut query: HeadQuery, limit: usize) -> Vec<String> {
+async fn pages(log: &dyn Store, mut query: HeadQuery, limit: usize) -> Vec<String> {
     let mut ids = Vec::new();
     loop {
         let page = log.heads(query.clone(), limit).await.expect("it lists");
@@ -210,7 +210,7 @@ pub async fn a_deleted_chat_leaves_a_tombstone(log: Shared) {
         AppendResult::Conflict { len: 4 },
         "nor does a repeated append pass"
     );
-    must(&*log, append_events("b", 4, 0, 2)).await;
+    must(&*log, append_facts("b", 4, 0, 2)).await;
     for after in [0, 3, 4, 5] {
         let batches = log.read(&"b".into(), after, 10).await.expect("it reads");
         assert_eq!(batches.iter().map(|batch| batch.first).collect::<Vec<_>>(), [4], "after {after}");

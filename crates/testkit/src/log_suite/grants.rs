@@ -36,18 +36,18 @@ fn revocation(grant: &str, by: &str, at: u64) -> Revocation {
     Revocation { grant: grant.into(), by: by.into(), at: Timestamp(at), data: Bytes::from_static(b"revoked") }
 }
 
-async fn grant(log: &dyn Log, id: &str) -> StoredGrant {
+async fn grant(log: &dyn Store, id: &str) -> StoredGrant {
     let found = log.grants(GrantQuery::One(id.into()), 10).await.expect("it lists");
     assert_eq!(found.len(), 1, "{found:?}");
     found[0].clone()
 }
 
-async fn list(log: &dyn Log, query: GrantQuery, limit: usize) -> Vec<String> {
+async fn list(log: &dyn Store, query: GrantQuery, limit: usize) -> Vec<String> {
     let found = log.grants(query, limit).await.expect("it lists");
     found.iter().map(|grant| grant.id.to_string()).collect()
 }
 
-async fn usable(log: &dyn Log, subject: &str, tool: Option<&str>, now: u64) -> Vec<String> {
+async fn usable(log: &dyn Store, subject: &str, tool: Option<&str>, now: u64) -> Vec<String> {
     let tool = tool.map(Into::into);
     list(log, GrantQuery::Usable { subject: subject.into(), tool, now: Timestamp(now) }, 100).await
 }
@@ -187,7 +187,7 @@ pub async fn nothing_is_granted_after_a_revocation(log: Shared) {
 /// The first revocation counts, and is in the record once, also when the chat is gone.
 pub async fn a_revocation_is_recorded_once(log: Shared) {
     let rows = vec![row("g", GrantScope::Subject), GrantRow { index: 1, ..row("h", GrantScope::Subject) }];
-    must(&*log, making(append_events("a", 0, 1, 2), rows)).await;
+    must(&*log, making(append_facts("a", 0, 1, 2), rows)).await;
     assert_eq!(log.revoke(revocation("none", "ann", 30)).await, Ok(()));
     assert_eq!(log.revoke(revocation("g", "ann", 30)).await, Ok(()));
     assert_eq!(log.revoke(revocation("g", "carol", 40)).await, Ok(()));

@@ -6,8 +6,8 @@ use holdpoint_runtime::{
     approvers::Approver,
     clock::Timestamp,
     log::{
-        Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Log,
-        PAGE_BYTES,
+        Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf,
+        PAGE_BYTES, Store,
     },
 };
 
@@ -39,7 +39,7 @@ fn of(subject: &str) -> HoldQuery {
     HoldQuery { of: HoldsOf::Subject(subject.into()), only_approvals: false, after: None }
 }
 
-async fn listed(log: &dyn Log, query: HoldQuery) -> Vec<(String, HoldRow)> {
+async fn listed(log: &dyn Store, query: HoldQuery) -> Vec<(String, HoldRow)> {
     let holds = log.holds(query, 1000).await.expect("it lists");
     holds.into_iter().map(|(chat, hold)| (chat.to_string(), hold)).collect()
 }

@@ -3,7 +3,7 @@
 //! ```ignore
 //! holdpoint_testkit::log_contract_suite!(memory, new_memory_log);
 //! ```
-//! where `new_memory_log()` returns `(kept, Arc<dyn Log>)`: an empty log, and a guard that must outlive it.
+//! where `new_memory_log()` returns `(kept, Arc<dyn Store>)`: an empty log, and a guard that must outlive it.
 
 mod appends;
 mod chains;
@@ -26,7 +26,9 @@ pub use grants::*;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendId, AppendResult, AuditRow, Batch, Deletion, GrantChanges, Head, HoldChanges, Log, Ownership},
+    log::{
+        Append, AppendId, AppendResult, AuditRow, Batch, Deletion, GrantChanges, Head, HoldChanges, Ownership, Store,
+    },
     subject::Subject,
 };
 pub use holds::*;
@@ -103,7 +105,7 @@ macro_rules! log_contract_suite {
     };
 }
 
-/// An append of one event by the subject "ann" to an open chat. The payload is unique.
+/// An append of one fact by the subject "ann" to an open chat. The payload is unique.
 pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
     Append {
         chat: ChatId::from(chat),
@@ -131,8 +133,8 @@ pub fn deletion(expected: u64) -> Deletion {
     Deletion { expected, hash: hash.into(), row }
 }
 
-/// An append of several events.
-fn append_events(chat: &str, expected: u64, append_id: u128, count: u32) -> Append {
+/// An append of several facts.
+fn append_facts(chat: &str, expected: u64, append_id: u128, count: u32) -> Append {
     Append { count, ..append(chat, expected, append_id) }
 }
 
@@ -142,18 +144,18 @@ fn head(subject: &str, is_open: bool, updated_at: u64) -> Head {
     Head { subject: Subject::from(subject), is_open, updated_at: Timestamp(updated_at), data }
 }
 
-async fn one(log: &dyn Log, append: Append) -> AppendResult {
+async fn one(log: &dyn Store, append: Append) -> AppendResult {
     let results = log.append_many(vec![append]).await;
     assert_eq!(results.len(), 1, "a result for each append");
     results[0]
 }
 
-async fn must(log: &dyn Log, append: Append) {
+async fn must(log: &dyn Store, append: Append) {
     let end = append.expected + u64::from(append.count);
     assert_eq!(one(log, append).await, AppendResult::Committed { len: end });
 }
 
-async fn all(log: &dyn Log, chat: &str) -> Vec<Batch> {
+async fn all(log: &dyn Store, chat: &str) -> Vec<Batch> {
     log.read(&ChatId::from(chat), 0, usize::MAX).await.expect("it reads")
 }
 
@@ -170,4 +172,4 @@ async fn join<T>(tasks: Vec<tokio::task::JoinHandle<T>>) -> Vec<T> {
     futures::future::try_join_all(tasks).await.expect("no task panics")
 }
 
-type Shared = Arc<dyn Log>;
+type Shared = Arc<dyn Store>;

@@ -1,6 +1,6 @@
 //! The contract of ownership.
 
-use holdpoint_runtime::log::{Append, AppendResult, DeleteResult, Log, NodeId, Ownership, Usage};
+use holdpoint_runtime::log::{Append, AppendResult, DeleteResult, NodeId, Ownership, Store, Usage};
 
 use super::{Shared, all, append, deletion, head, must, one};
 
@@ -11,13 +11,13 @@ fn with(append: Append, ownership: Ownership) -> Append {
     Append { ownership, ..append }
 }
 
-async fn owners(log: &dyn Log, chat: &str) -> Vec<Option<NodeId>> {
+async fn owners(log: &dyn Store, chat: &str) -> Vec<Option<NodeId>> {
     all(log, chat).await.into_iter().map(|batch| batch.owner).collect()
 }
 
 /// Every batch says who owns the chat after it. A node that is not there any more leaves its chats behind.
 pub async fn an_owner_is_written_with_the_append(log: Shared) {
-    log.renew(HERE).await.expect("it is renewed");
+    log.cluster().renew(HERE).await.expect("it is renewed");
     let changes = [
         (Ownership::Keep, None),
         (Ownership::Take(GONE), Some(GONE)),

@@ -7,7 +7,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::log::{Append, AppendResult, ChatChange, DeleteResult, HeadQuery, Wakeup};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::{Shared, all, append, append_events, deletion, join, must, one};
+use super::{Shared, all, append, append_facts, deletion, join, must, one};
 
 /// A read returns everything committed before it, by any writer.
 pub async fn a_commit_can_be_read_at_once(log: Shared) {
@@ -16,10 +16,10 @@ pub async fn a_commit_can_be_read_at_once(log: Shared) {
         tokio::spawn(async move {
             let name = format!("chat {writer}");
             for at in 0..40 {
-                let mut event = append(&name, at, at.into());
-                event.keys = vec![format!("{writer} {at}").into()];
-                let (chat, subject) = (event.chat.clone(), event.head.subject.clone());
-                must(&*log, event).await;
+                let mut next = append(&name, at, at.into());
+                next.keys = vec![format!("{writer} {at}").into()];
+                let (chat, subject) = (next.chat.clone(), next.head.subject.clone());
+                must(&*log, next).await;
                 let read = log.read(&chat, at, 10).await.expect("it reads");
                 assert_eq!(read.iter().map(|batch| batch.first).collect::<Vec<_>>(), [at]);
                 assert_eq!(log.find(&subject, &format!("{writer} {at}")).await, Ok(Some(chat.clone().into())));
@@ -35,11 +35,11 @@ pub async fn a_commit_can_be_read_at_once(log: Shared) {
 /// A read from inside a batch returns the whole batch. A read from the end returns nothing.
 pub async fn a_read_may_begin_inside_a_batch(log: Shared) {
     for (at, count) in [(0, 1), (1, 4), (5, 2)] {
-        must(&*log, append_events("chat", at, at.into(), count)).await;
+        must(&*log, append_facts("chat", at, at.into(), count)).await;
     }
     // Chats adjacent by id and by time are not included.
-    must(&*log, append_events("cha", 0, 1, 9)).await;
-    must(&*log, append_events("chat2", 0, 1, 9)).await;
+    must(&*log, append_facts("cha", 0, 1, 9)).await;
+    must(&*log, append_facts("chat2", 0, 1, 9)).await;
     let cases: [(u64, &[u64]); 11] = [
         (0, &[0, 1, 5]),
         (1, &[1, 5]),
@@ -62,7 +62,7 @@ pub async fn a_read_may_begin_inside_a_batch(log: Shared) {
 /// At most as many batches as requested, oldest first.
 pub async fn a_read_keeps_its_limit(log: Shared) {
     for at in 0..10 {
-        must(&*log, append_events("chat", at * 2, at.into(), 2)).await;
+        must(&*log, append_facts("chat", at * 2, at.into(), 2)).await;
     }
     for (after, limit, firsts) in [
         (0, 0, vec![]),
@@ -77,7 +77,7 @@ pub async fn a_read_keeps_its_limit(log: Shared) {
     }
 }
 
-/// An unknown chat has no events, no head and nothing to delete.
+/// An unknown chat has no facts, no head and nothing to delete.
 pub async fn an_unknown_chat_is_empty(log: Shared) {
     let unknown = ChatId::from("unknown");
     for _ in 0..2 {
@@ -113,7 +113,7 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     for at in 0..50 {
         for chat in ["a", "b"] {
             assert_eq!(wakeups.recv().await, Ok(wakeup(chat, at as u64 + 1, false)));
-            assert!(all(&*log, chat).await.len() > at, "the wakeup for event {at} came before its commit");
+            assert!(all(&*log, chat).await.len() > at, "the wakeup for fact {at} came before its commit");
         }
     }
     writer.await.expect("it writes");

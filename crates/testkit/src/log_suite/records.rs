@@ -10,7 +10,7 @@ fn row(index: u32, at: u64, tool: &str, by: Option<&str>) -> AuditRow {
 }
 
 /// All entries, in pages, as `CHAT POSITION`.
-async fn pages(log: &dyn Log, mut query: AuditQuery, limit: usize) -> Vec<String> {
+async fn pages(log: &dyn Store, mut query: AuditQuery, limit: usize) -> Vec<String> {
     let mut found = Vec::new();
     loop {
         let page = log.audit(query.clone(), limit).await.expect("it lists");
@@ -26,7 +26,7 @@ pub async fn the_record_is_listed_in_order_and_in_pages(log: Shared) {
     let audit =
         |append: Append, subject: &str, audit: Vec<AuditRow>| Append { head: head(subject, true, 1), audit, ..append };
     let first = vec![row(0, 10, "pay", None), row(2, 20, "pay", Some("bob"))];
-    must(&*log, audit(append_events("a", 0, 1, 3), "ann", first)).await;
+    must(&*log, audit(append_facts("a", 0, 1, 3), "ann", first)).await;
     must(&*log, audit(append("b", 0, 2), "bob", vec![row(0, 15, "look", None)])).await;
     must(&*log, audit(append("a", 3, 3), "ann", vec![row(0, 20, "look", Some("ann"))])).await;
     must(&*log, audit(append("b", 1, 4), "bob", vec![row(0, 5, "pay", Some("ann"))])).await;

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, poll, stream::BoxStream};
 use holdpoint_runtime::log::{Batch, LogError};
 
-use super::{Shared, append, append_events, must};
+use super::{Shared, append, append_facts, must};
 use crate::{FaultyLog, Gate, ReadFault, tail};
 
 /// Longer than any test waits.
@@ -31,7 +31,7 @@ async fn first(tail: &mut Tail) -> u64 {
 /// A tail yields existing batches from any position, then new ones, each once.
 pub async fn a_tail_gives_what_is_there_and_what_comes(log: Shared) {
     for at in 0..150 {
-        must(&*log, append_events("chat", at * 2, at.into(), 2)).await;
+        must(&*log, append_facts("chat", at * 2, at.into(), 2)).await;
     }
     for (after, begin) in [(0, 0), (1, 0), (2, 2), (299, 298), (300, 300)] {
         let mut tail = follow(&log, "chat", after, NEVER);
@@ -88,16 +88,16 @@ pub async fn a_tail_survives_lost_wakeups_and_failed_reads(log: Shared) {
     assert_eq!(first(&mut reading).await, 12);
 }
 
-/// Readers that reconnect while writers write see each event once and in order.
+/// Readers that reconnect while writers write see each fact once and in order.
 pub async fn a_tail_sees_everything_once_across_reconnects(log: Shared) {
-    const EVENTS: u64 = 600;
+    const FACTS: u64 = 600;
     let writers = ["a", "b"].map(|chat| {
         let log = Arc::clone(&log);
         tokio::spawn(async move {
             let mut at = 0;
-            while at < EVENTS {
+            while at < FACTS {
                 let count = u32::try_from(at % 3 + 1).expect("small");
-                must(&*log, append_events(chat, at, at.into(), count)).await;
+                must(&*log, append_facts(chat, at, at.into(), count)).await;
                 at += u64::from(count);
             }
             at
@@ -107,10 +107,10 @@ pub async fn a_tail_sees_everything_once_across_reconnects(log: Shared) {
         let log = Arc::clone(&log);
         tokio::spawn(async move {
             let mut seen = 0;
-            while seen < EVENTS {
+            while seen < FACTS {
                 let mut tail = follow(&log, "a", seen, Duration::from_millis(5));
                 for _ in 0..stay * 7 {
-                    if seen >= EVENTS {
+                    if seen >= FACTS {
                         break;
                     }
                     let batch = next(&mut tail).await.expect("it reads");

@@ -16,7 +16,7 @@ use holdpoint_server::{
     runtime::{
         Runtime, Subject, View,
         clock::Timestamp,
-        log::{Log, MemoryLog, SqliteLog},
+        log::{Store, MemoryLog, SqliteLog},
         model::ScriptModel,
     },
 };
@@ -37,7 +37,7 @@ async fn refunding(database: &Database, amount: f64) -> (Runtime, Arc<ManualCloc
 }
 
 /// The same with this log.
-async fn refunding_with(log: Arc<dyn Log>, database: &Database, amount: f64) -> (Runtime, Arc<ManualClock>) {
+async fn refunding_with(log: Arc<dyn Store>, database: &Database, amount: f64) -> (Runtime, Arc<ManualClock>) {
     let steps = json!([[{"toolCall": {"name": "refund", "input": {"amount": amount}}}], [{"text": ["Done."]}]]);
     let script = json!({"turns": [{"steps": steps}, {"steps": steps}]}).to_string();
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
@@ -64,10 +64,10 @@ async fn over_the_limit_of_the_user_somebody_approves() {
     // It is over Ann's.
     let ann = ask(&runtime, "ann").await;
     assert_eq!(database.refunded("ann").await.expect("a sum"), 0.0);
-    let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
+    let approval = runtime.inbox(&ann).list().await.expect("it lists").remove(0);
     assert_eq!(approval.reason.as_deref(), Some("more than your limit of 100 dollars"));
-    runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
-    runtime.idle(&ann, &ChatId::from("chat of ann")).await.expect("is idle");
+    runtime.inbox(&ann).decide(approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
+    runtime.chats(&ann).idle(&ChatId::from("chat of ann")).await.expect("is idle");
     assert_eq!(database.refunded("ann").await.expect("a sum"), 250.0);
     runtime.shutdown(Duration::from_secs(1)).await;
 }
@@ -78,7 +78,7 @@ async fn an_approval_that_nobody_gives_expires() {
     let (runtime, clock) = refunding(&database, 250.0).await;
     let ann = ask(&runtime, "ann").await;
     clock.advance(Duration::from_secs(301));
-    while !runtime.open_holds(&ann).await.expect("it lists").is_empty() {
+    while !runtime.chats(&ann).open_holds().await.expect("it lists").is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(database.refunded("ann").await.expect("a sum"), 0.0);
@@ -101,9 +101,9 @@ async fn an_approval_waits_in_a_log_in_sqlite_beside_the_shops_own_database() {
     }
     // The next start of the program.
     let (runtime, _) = refunding_with(open(), &database, 250.0).await;
-    let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
-    runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
-    runtime.idle(&ann, &ChatId::from("chat of ann")).await.expect("is idle");
+    let approval = runtime.inbox(&ann).list().await.expect("it lists").remove(0);
+    runtime.inbox(&ann).decide(approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
+    runtime.chats(&ann).idle(&ChatId::from("chat of ann")).await.expect("is idle");
     assert_eq!(database.refunded("ann").await.expect("a sum"), 250.0);
     runtime.shutdown(Duration::from_secs(1)).await;
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Line, VERSION};
 use crate::{
     fact::Fact,
-    log::{Batch, Log, LogError, Stored},
+    log::{Batch, LogError, Store, Stored},
 };
 
 /// The number of batches per read.
@@ -30,7 +30,7 @@ pub enum ExportError {
 }
 
 /// Writes one chat, as of this call: later appends are left out. Returns the number of its facts.
-pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result<u64, ExportError> {
+pub async fn export(log: &dyn Store, chat: &ChatId, out: &mut dyn Write) -> Result<u64, ExportError> {
     let Some(Stored::Chat { len, head, .. }) = log.stored(chat).await? else { return Err(ExportError::NotFound) };
     let updated_at = head.updated_at;
     // The facts are counted from the beginning of this chat. The log counts those of deleted chats with the same id too.

@@ -21,8 +21,8 @@ use crate::{
     },
     fact::{Fact, text_of},
     log::{
-        self, Append, AppendId, AppendResult, AuditRow, BatchHash, Break, GrantChanges, HoldChanges, Key, Log,
-        LogError, NodeId, Ownership, Stored, Walk,
+        self, Append, AppendId, AppendResult, AuditRow, BatchHash, Break, GrantChanges, HoldChanges, Key, LogError,
+        NodeId, Ownership, Store, Stored, Walk,
     },
     subject::Subject,
     tool::MAX_CALL_STATE_BYTES,
@@ -86,7 +86,7 @@ pub enum ImportError {
 
 /// Reads the lines of an export, and writes each chat once it is complete: whole, or not at all.
 pub struct Importer<'a> {
-    log: &'a dyn Log,
+    log: &'a dyn Store,
     chat: Option<Draft>,
 }
 
@@ -116,7 +116,7 @@ struct Batch {
 
 impl<'a> Importer<'a> {
     /// An importer into this log.
-    pub fn new(log: &'a dyn Log) -> Self {
+    pub fn new(log: &'a dyn Store) -> Self {
         Self { log, chat: None }
     }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     driver::{Next, Runtime, RuntimeBuilder},
-    log::{Batch, Found, HeadQuery, HoldChanges, HoldQuery, HoldsOf, Log, MemoryLog, Ownership, Stored},
+    log::{Batch, Found, HeadQuery, HoldChanges, HoldQuery, HoldsOf, Index, Log, MemoryLog, Ownership, Store, Stored},
     model::ScriptModel,
     tool::{Tool, ToolContext, ToolSet},
     wire::View,
@@ -35,13 +35,13 @@ async fn played(id: &str) -> std::sync::Arc<MemoryLog> {
     log
 }
 
-async fn text(log: &dyn Log, chat: &str) -> String {
+async fn text(log: &dyn Store, chat: &str) -> String {
     let mut out = Vec::new();
     export(log, &chat.into(), &mut out).await.expect("exported");
     String::from_utf8(out).expect("text")
 }
 
-async fn import(log: &dyn Log, text: &str) -> Result<Vec<Imported>, ImportError> {
+async fn import(log: &dyn Store, text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut importer = Importer::new(log);
     let mut imported = Vec::new();
     for line in text.lines() {

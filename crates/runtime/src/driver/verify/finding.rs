@@ -15,7 +15,7 @@ pub enum Finding {
     #[error(transparent)]
     Chain(#[from] Break),
     /// Facts can't be decoded, so nothing that follows from them can be compared.
-    #[error("position {at}: the events can't be decoded, so what follows from them can't be compared: {problem}")]
+    #[error("position {at}: the facts can't be decoded, so what follows from them can't be compared: {problem}")]
     Unreadable {
         /// Where the batch begins.
         at: u64,
@@ -71,7 +71,7 @@ pub enum Finding {
         call: ToolCallId,
     },
     /// The chat's entry in lists is not what follows from the facts.
-    #[error("its entry in the list of chats is not what its events say: {0}")]
+    #[error("its entry in the list of chats is not what its facts say: {0}")]
     Head(&'static str),
     /// A grant is not what the record says of it.
     #[error("the grant {grant}: {what}")]
@@ -91,7 +91,7 @@ pub enum LineChange {
     #[error("the line of the record is missing")]
     Missing,
     /// Nothing has happened of which it tells.
-    #[error("the line of the record was added: no event says so")]
+    #[error("the line of the record was added: no fact says so")]
     Added,
     /// It tells something else than the facts.
     #[error("the line of the record was changed: {0}")]

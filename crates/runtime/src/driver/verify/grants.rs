@@ -12,7 +12,7 @@ use super::Finding;
 use crate::{
     clock::Timestamp,
     driver::{audit, grants::has_terms},
-    log::{AuditEntry, AuditQuery, GrantQuery, Log, LogError, Stored, StoredGrant},
+    log::{AuditEntry, AuditQuery, GrantQuery, LogError, Store, Stored, StoredGrant},
     subject::Subject,
 };
 
@@ -46,7 +46,7 @@ impl GrantAnchor {
     }
 
     /// What has become of it that can't have.
-    pub async fn verify(&self, log: &dyn Log) -> Result<Option<Finding>, LogError> {
+    pub async fn verify(&self, log: &dyn Store) -> Result<Option<Finding>, LogError> {
         let found = |what| Some(Finding::Grant { grant: self.grant.clone(), what });
         let now = log.grants(GrantQuery::One(self.grant.clone()), 1).await?;
         Ok(match now.first() {
@@ -62,7 +62,7 @@ impl GrantAnchor {
     }
 }
 
-async fn was_deleted(log: &dyn Log, chat: &ChatId) -> Result<bool, LogError> {
+async fn was_deleted(log: &dyn Store, chat: &ChatId) -> Result<bool, LogError> {
     Ok(match log.stored(chat).await? {
         Some(Stored::Tombstone { .. }) => true,
         Some(Stored::Chat { .. }) => log.read(chat, 0, 1).await?.first().is_some_and(|first| first.first > 0),
@@ -135,7 +135,7 @@ impl Told {
 ///
 /// A grant that is missing is no finding: nothing can run on it.
 pub async fn verify_grants(
-    log: &dyn Log,
+    log: &dyn Store,
     report: &mut (dyn FnMut(Finding) + Send),
     save: &mut (dyn FnMut(GrantAnchor) + Send),
 ) -> Result<u64, LogError> {
@@ -169,7 +169,7 @@ pub async fn verify_grants(
 }
 
 /// What the record says of these grants.
-async fn told(log: &dyn Log, grants: &[StoredGrant]) -> Result<BTreeMap<GrantId, Told>, LogError> {
+async fn told(log: &dyn Store, grants: &[StoredGrant]) -> Result<BTreeMap<GrantId, Told>, LogError> {
     let mut told: BTreeMap<_, _> = grants.iter().map(|grant| (grant.id.clone(), Told::default())).collect();
     let mut query = AuditQuery::default();
     loop {

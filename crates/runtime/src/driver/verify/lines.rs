@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use holdpoint_protocol::ids::ChatId;
 
 use super::LineChange;
-use crate::log::{AuditEntry, AuditQuery, AuditRow, Log, LogError, REVOCATION};
+use crate::log::{AuditEntry, AuditQuery, AuditRow, LogError, REVOCATION, Store};
 use crate::{clock::Timestamp, subject::Subject};
 
 /// The number of lines per read.
@@ -13,7 +13,7 @@ const PAGE: usize = 256;
 
 /// The lines of a chat in the order of their positions, without revocations.
 pub(super) struct Lines<'a> {
-    log: &'a dyn Log,
+    log: &'a dyn Store,
     query: AuditQuery,
     page: VecDeque<AuditEntry>,
     /// There is none after the page and before this position.
@@ -21,7 +21,7 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(log: &'a dyn Log, chat: &ChatId) -> Self {
+    pub(super) fn new(log: &'a dyn Store, chat: &ChatId) -> Self {
         let query = AuditQuery { chat: Some(chat.clone()), ..AuditQuery::default() };
         Self { log, query, page: VecDeque::new(), complete_to: 0 }
     }
@@ -42,7 +42,7 @@ impl<'a> Lines<'a> {
 }
 
 /// The revocations of the grants that were made in a chat.
-pub(super) async fn revocations(log: &dyn Log, chat: &ChatId) -> Result<Vec<AuditEntry>, LogError> {
+pub(super) async fn revocations(log: &dyn Store, chat: &ChatId) -> Result<Vec<AuditEntry>, LogError> {
     let after = Some((Timestamp(0), chat.clone(), REVOCATION - 1));
     let mut query = AuditQuery { chat: Some(chat.clone()), after, ..AuditQuery::default() };
     let mut found = Vec::new();
@@ -65,6 +65,5 @@ pub(super) fn change_of(line: &AuditEntry, row: &AuditRow, owner: &Subject) -> O
         ("its input or reason", line.contents != row.contents),
     ];
     let names: Vec<&str> = differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
-    (!names.is_empty())
-        .then(|| LineChange::Changed(format!("the events say something else about {}", names.join(", "))))
+    (!names.is_empty()).then(|| LineChange::Changed(format!("the facts say something else about {}", names.join(", "))))
 }

@@ -17,7 +17,7 @@ use walk::{ChatWalk, Depth, Done};
 
 use crate::{
     clock::Timestamp,
-    log::{BatchHash, Break, Log, LogError},
+    log::{BatchHash, Break, LogError, Store},
     subject::Subject,
 };
 
@@ -33,7 +33,7 @@ pub struct Verified {
     pub unchained: u64,
     /// The number of findings.
     pub findings: u64,
-    /// The number of events.
+    /// The number of facts.
     pub len: u64,
     /// The hash of the last batch, or of the deletion. Kept elsewhere, it proves later that nothing before it was changed.
     pub hash: Option<BatchHash>,
@@ -47,11 +47,11 @@ pub struct Verified {
 pub struct Anchor {
     /// The chat.
     pub chat: ChatId,
-    /// The number of its events.
+    /// The number of its facts.
     pub len: u64,
     /// The hash of the last of them.
     pub hash: BatchHash,
-    /// Whether it was deleted then: the last event is its deletion.
+    /// Whether it was deleted then: the last fact is its deletion.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
 }
@@ -60,7 +60,7 @@ pub struct Anchor {
 /// Of a deleted chat, its lines in the record and the chain of its deletions. Calls `report` for each finding, at most a hundred
 /// times. `None` if there has never been such a chat.
 pub async fn verify(
-    log: &dyn Log,
+    log: &dyn Store,
     chat: &ChatId,
     anchor: Option<&Anchor>,
     report: &mut (dyn FnMut(Finding) + Send),
@@ -69,14 +69,14 @@ pub async fn verify(
 }
 
 /// Compares what the log stores twice, and looks for what belongs to no chat. Calls `report` for each finding.
-pub async fn verify_tables(log: &dyn Log, report: &mut (dyn FnMut(Finding) + Send)) -> Result<(), LogError> {
+pub async fn verify_tables(log: &dyn Store, report: &mut (dyn FnMut(Finding) + Send)) -> Result<(), LogError> {
     log.misfits().await?.into_iter().map(Finding::Misfit).for_each(report);
     Ok(())
 }
 
 /// Walks the chain of a chat that is not deleted, whatever is in its batches. Calls `report` for each break.
 pub async fn verify_chain(
-    log: &dyn Log,
+    log: &dyn Store,
     chat: &ChatId,
     anchor: Option<&Anchor>,
     report: &mut (dyn FnMut(Break) + Send),
@@ -90,7 +90,7 @@ pub async fn verify_chain(
 }
 
 async fn run(
-    log: &dyn Log,
+    log: &dyn Store,
     chat: &ChatId,
     anchor: Option<&Anchor>,
     depth: Depth,

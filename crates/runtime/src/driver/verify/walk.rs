@@ -18,7 +18,7 @@ use crate::{
         load::title_of,
     },
     fact::Fact,
-    log::{AuditEntry, AuditRow, Batch, BatchHash, Break, Log, LogError, Stored, Walk},
+    log::{AuditEntry, AuditRow, Batch, BatchHash, Break, LogError, Store, Stored, Walk},
     subject::Subject,
 };
 
@@ -111,7 +111,7 @@ pub(super) struct GrantedAt {
 
 /// The walk.
 pub(super) struct ChatWalk<'a> {
-    pub(super) log: &'a dyn Log,
+    pub(super) log: &'a dyn Store,
     pub(super) chat: &'a ChatId,
     pub(super) findings: Findings,
     /// `None` if only the chain is looked at, or from facts on that can't be decoded.
@@ -128,7 +128,7 @@ pub(super) struct ChatWalk<'a> {
 }
 
 impl<'a> ChatWalk<'a> {
-    pub(super) fn new(log: &'a dyn Log, chat: &'a ChatId, anchor: Option<&'a Anchor>, depth: Depth) -> Self {
+    pub(super) fn new(log: &'a dyn Store, chat: &'a ChatId, anchor: Option<&'a Anchor>, depth: Depth) -> Self {
         Self {
             log,
             chat,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holdpoint_runtime::log::{FolderRights, HeadOrder, HeadQuery, Health, Log, SqliteLog};
+use holdpoint_runtime::log::{FolderRights, HeadOrder, HeadQuery, Health, SqliteLog, Store};
 use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State};
@@ -65,7 +65,7 @@ pub(super) async fn database(place: &Place) -> Finding {
     }
 }
 
-async fn count(log: &dyn Log) -> Result<(String, String), holdpoint_runtime::log::LogError> {
+async fn count(log: &dyn Store) -> Result<(String, String), holdpoint_runtime::log::LogError> {
     let mut counts = Vec::new();
     for only_open in [false, true] {
         let (mut query, mut count) = (HeadQuery { only_open, ..HeadQuery::default() }, 0);
