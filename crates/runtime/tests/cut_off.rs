@@ -435,7 +435,7 @@ async fn the_outcome_of_a_handler_is_its_own_word() {
 
 /// A read changes nothing, and an idempotent call nothing a second time: there is nobody to ask.
 #[tokio::test]
-async fn a_call_that_can_be_made_again_is_told_so() {
+async fn the_model_learns_that_a_call_can_be_repeated() {
     let tool = |port: u16, is_get: bool, timeout: Duration| {
         let method = if is_get { "GET" } else { "POST" }.to_owned();
         let url = format!("http://127.0.0.1:{port}/rates");

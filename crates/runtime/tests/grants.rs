@@ -163,7 +163,7 @@ async fn a_grant_that_is_revoked_before_it_is_used_asks() {
     assert_eq!((node.used(&grant).await, paid.load(Ordering::SeqCst)), (1, 2));
 }
 
-/// A result that got lost is asked for again, and that is no second use.
+/// Retrying an append whose result was lost does not count as a second use.
 #[tokio::test]
 async fn an_append_of_unknown_fate_uses_a_grant_once() {
     for is_committed in [true, false] {

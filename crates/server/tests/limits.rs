@@ -205,7 +205,7 @@ async fn ids_that_cannot_be_stored_or_addressed_are_refused() {
     let delete = async |path: &str| http().delete(server.url(path)).send().await.expect("an answer").status().as_u16();
     assert_eq!(delete("/api/chat/ws").await, 204);
     assert_eq!(delete("/api/chat/ws").await, 404);
-    assert_eq!(delete("/api/chat/").await, 404, "there is none, and there could be one from before");
+    assert_eq!(delete("/api/chat/").await, 404, "it does not exist, though an earlier version could have created it");
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn bytes_in_flight_are_limited() {
     }
     until("they are read", async || server.server.bytes_in_flight().0 >= 7_000_000).await;
     let refused = post(&server, "/stream", message("other", &large)).await;
-    assert_eq!(refused.status, 503, "there is no room for another one");
+    assert_eq!(refused.status, 503, "no room is left for another one");
     assert!(refused.retry_after.is_some() && refused.text.contains("overloaded"), "{}", refused.text);
     assert_eq!(post(&server, "/stream", message("small", "hello")).await.status, 200, "small ones always have room");
     drop(unsent);

@@ -131,7 +131,7 @@ async fn everything(mut server: McpServer) {
         (PromptResponse::Declined, "declined"),
         (PromptResponse::Expired, "declined"),
         (PromptResponse::Cancelled, "cancelled"),
-        // An answer that does not fit what was asked for is none.
+        // An answer that does not fit the schema counts as declined.
         (PromptResponse::Accepted(json!({"name": 5})), "declined"),
     ] {
         let output = run(&asks, json!({}), context("chat", Some(answering(answer).0))).await.expect("an output");
@@ -193,7 +193,7 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     let mut settings = McpSettings { timeout: PATIENCE, ..http(port) };
     let moment = McpToolSettings { timeout: Some(Duration::from_secs(5)), ..McpToolSettings::default() };
     settings.tools = [("every_get-sum".to_owned(), moment)].into();
-    let mut client = McpServer::start(settings).await.expect("that it is not there is no error");
+    let mut client = McpServer::start(settings).await.expect("a missing server is not an error");
     assert!(client.tools().is_empty());
     assert!(client.problem().is_some());
     let server = HttpServer::start(port).await;
@@ -215,17 +215,20 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     assert_eq!(says("five").await, Ok(json!("Echo: five")));
 }
 
-/// Where a server is, and the key in its address, is told to nobody who only uses its tools.
+/// Errors of its tools name neither the address of a server nor the key in it.
 #[tokio::test]
-async fn nobody_is_told_the_address_of_a_server() {
+async fn a_server_address_is_shown_to_operators_only() {
     let port = free_port().await;
     let url = format!("http://127.0.0.1:{port}/mcp?apiKey=s3cr3t-of-the-url");
     let transport = McpTransport::Http { url: SecretUrl::new(url), headers: Vec::new() };
     let settings = McpSettings { start_wait: PATIENCE, ..McpSettings::new("every", transport) };
     let settings = McpSettings { timeout: Duration::from_secs(2), ..settings };
-    let mut client = McpServer::start(settings).await.expect("that it is not there is no error");
+    let mut client = McpServer::start(settings).await.expect("a missing server is not an error");
     let problem = client.problem().expect("it is not there");
-    assert!(problem.contains(&format!("127.0.0.1:{port}")), "an operator wants to know where: {problem}");
+    assert!(
+        problem.contains(&format!("127.0.0.1:{port}")),
+        "the problem names the address for the operator: {problem}"
+    );
     assert!(!problem.contains("s3cr3t"), "{problem}");
     let server = HttpServer::start(port).await;
     let echo = with_tool(&mut client, "every_echo").await;
@@ -319,7 +322,8 @@ async fn a_died_server_is_started_again() {
 #[tokio::test]
 async fn a_server_that_fails_at_first_is_tried_again() {
     let fake = Fake::new();
-    let mut server = McpServer::start(fake.settings(&[("FAKE_FAILS", "3")])).await.expect("is no error");
+    let mut server =
+        McpServer::start(fake.settings(&[("FAKE_FAILS", "3")])).await.expect("the start goes on without it");
     assert!(server.problem().is_some_and(|problem| problem.contains("closed")), "{:?}", server.problem());
     let echo = with_tool(&mut server, "fake_echo").await;
     assert_eq!(run(&echo, json!({"text": "hi"}), context("chat", None)).await, Ok(json!("hi")));
@@ -501,7 +505,7 @@ async fn a_silent_server_does_not_hold_up_the_start() {
     let go = fake.folder.path().join("go");
     let wait = format!("until [ -e '{}' ]; do sleep 0.05; done; exec node '{script}'", go.display());
     let settings = McpSettings { start_wait: Duration::from_millis(100), ..command("fake", &["sh", "-c", &wait], &[]) };
-    let mut server = McpServer::start(settings).await.expect("is no error");
+    let mut server = McpServer::start(settings).await.expect("the start goes on without it");
     assert!(server.problem().is_some_and(|problem| problem.contains("has not answered yet")), "{:?}", server.problem());
     assert!(server.tools().is_empty() && !server.is_listed());
     std::fs::write(&go, "").expect("written");
@@ -516,7 +520,7 @@ async fn a_server_that_fails_late_is_waited_for_no_longer() {
     let go = fake.folder.path().join("go");
     let wait = format!("until [ -e '{}' ]; do sleep 0.05; done; exit 1", go.display());
     let settings = McpSettings { start_wait: Duration::from_millis(100), ..command("fake", &["sh", "-c", &wait], &[]) };
-    let mut servers = McpServers::start([settings]).await.expect("is no error");
+    let mut servers = McpServers::start([settings]).await.expect("the start goes on without it");
     let is_awaited = |servers: &McpServers| servers.with(&ToolSet::default()).is_awaiting();
     assert!(is_awaited(&servers));
     std::fs::write(&go, "").expect("written");
@@ -525,7 +529,7 @@ async fn a_server_that_fails_late_is_waited_for_no_longer() {
 }
 
 #[tokio::test]
-async fn a_slow_call_times_out_and_the_server_is_told() {
+async fn a_slow_call_times_out_and_is_cancelled_at_the_server() {
     let fake = Fake::new();
     let timeout = Duration::from_millis(200);
     let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
@@ -584,7 +588,7 @@ async fn hints_are_stricter_than_the_settings() {
 }
 
 #[tokio::test]
-async fn a_server_gets_its_secrets_and_nobody_elses() {
+async fn a_server_gets_its_own_secrets_only() {
     let fake = Fake::new();
     let server = McpServer::start(fake.settings(&[("TOKEN", "hunter22")])).await.expect("starts");
     let error = call(&server, "fake_leak", json!({})).await.unwrap_err();
@@ -596,7 +600,7 @@ async fn a_server_gets_its_secrets_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn a_question_stops_the_clock_and_may_be_asked_again() {
+async fn a_prompt_pauses_the_timeout_and_may_be_repeated() {
     let timeout = Duration::from_secs(20);
     let fake = Fake::new();
     let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
@@ -615,7 +619,7 @@ async fn a_question_stops_the_clock_and_may_be_asked_again() {
 }
 
 #[tokio::test]
-async fn a_question_that_could_be_anybodys_is_nobodys() {
+async fn a_prompt_is_declined_if_its_chat_is_uncertain() {
     let fake = Fake::new();
     let server = McpServer::start(fake.settings(&[])).await.expect("starts");
     let slow = tool(&server, "fake_slow");

@@ -348,7 +348,7 @@ async fn a_prompt_outlives_the_program_that_asked() {
     assert_eq!((fake.count("call ask"), fake.count("effect ask")), (1, 1), "{}", fake.read());
 }
 
-/// There is no session to lose: a server behind a URL that was restarted is used as before.
+/// The newer protocol has no sessions, so a server behind a URL can be restarted without notice.
 #[tokio::test]
 async fn a_restart_behind_a_url_goes_unnoticed() {
     let (fake, port) = (Fake::new(), free_port().await);

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_name_without_a_binary_is_a_failure() {
-        let failure = in_order(binaries(&["a"]), &["b"]).err().expect("b does not exist");
+        let failure = in_order(binaries(&["a"]), &["b"]).expect_err("b does not exist");
         assert!(failure.to_string().contains("`b`"), "{failure}");
     }
 

@@ -161,7 +161,7 @@ async fn an_answer_that_is_cut_off(wire: &dyn Wire) {
     assert_eq!(text(&events), "It all began");
     assert_eq!(fake.asked().len(), 1, "what somebody has seen is not begun anew");
 
-    // A stream that ends in order, but too early, is no answer either.
+    // A stream that ends without an error, but too early, is not an answer either.
     let Reply::Stream { content_type, pieces, .. } =
         wire.answer(&Answer { text: vec!["It all"], end: End::Cut, ..Answer::default() })
     else {
@@ -252,7 +252,7 @@ async fn a_wrong_key(wire: &dyn Wire) {
     let events = ask(wire, &fake, vec![said("Hi")]).await;
     let error = failure(&events);
     assert!(error.message.contains(wire.provider().key_variable()), "{}", error.message);
-    // What runs at an address of one's own is not OpenAI, and its host name is nobody's business.
+    // A custom base URL is not OpenAI, and its host name is not shown.
     let name = if wire.provider() == Provider::Ollama { "Ollama did not" } else { "The model's server did not" };
     assert!(error.message.starts_with(name), "{}", error.message);
     assert!(error.detail.contains("•••"), "the log says what the provider said: {}", error.detail);

@@ -169,7 +169,7 @@ impl Scene {
 enum Verdict {
     /// It is a finding, and the exit code is 1.
     Found,
-    /// It is printed, and is no finding: it may be right.
+    /// It is printed, but is not a finding: it may be right.
     Named,
     /// Nothing.
     No,
