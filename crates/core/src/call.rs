@@ -31,7 +31,7 @@ pub struct Call {
     pub input: Value,
     /// Where it runs.
     pub execution: Execution,
-    /// How a response waits for it.
+    /// How a response waits for it, by the tool.
     pub wait: Wait,
     /// What its output contains.
     pub returns: Returns,

@@ -24,7 +24,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
     turn::Answered,
-    wire::{Out, Resume, View},
+    wire::{Event, Resume, View},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ManualClock, ReadFault, SharedLog, until, within};
 use serde_json::{Value, json};
@@ -265,6 +265,30 @@ async fn a_repeated_message_gets_its_own_turn() {
     }
 }
 
+/// Two nodes begin the same chat at the same time. Its title is the message that the log has first.
+#[tokio::test]
+async fn a_message_that_comes_second_gives_no_title() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, json!([[{"text": ["first answer"]}]])).await;
+    let gate = Gate::new();
+    cut.on_append(AppendFault::HoldBefore(gate.clone()));
+    let late = submit(&nodes.a, "late");
+    let early = async {
+        gate.arrived().await;
+        let early = read(submit(&nodes.b, "early").await).await;
+        gate.open();
+        early
+    };
+    let (late, early) = tokio::join!(late, early);
+    assert!(early.contains("first answer") && read(late).await.contains("first answer"));
+    for node in [&nodes.a, &nodes.b] {
+        let titles: Vec<_> =
+            node.chats(&me()).list().await.expect("can be listed").into_iter().map(|chat| chat.title).collect();
+        assert_eq!(titles, ["early"]);
+    }
+}
+
 /// On a live connection too, the turn that is superseded ends before the next one begins.
 #[tokio::test]
 async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
@@ -282,11 +306,11 @@ async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
     .await;
     let kinds: Vec<&str> = out
         .iter()
-        .map(|out| match out {
-            Out::Chunks(Chunks::One(Chunk::Start(_))) => "start",
-            Out::Chunks(Chunks::One(Chunk::Abort(_))) => "abort",
-            Out::End => "end",
-            Out::Chunks(_) => "other",
+        .map(|event| match event {
+            Event::Start { .. } => "start",
+            Event::Aborted { .. } => "abort",
+            Event::End => "end",
+            _ => "other",
         })
         .filter(|kind| *kind != "other")
         .collect();
@@ -684,6 +708,24 @@ async fn a_stop_is_not_confirmed_by_a_node_that_has_not_heard_of_the_turn() {
     within("the stop is answered", nodes.b.chats(&me()).stop(&chat(), None)).await.expect("it stops");
     let facts = nodes.facts().await;
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
+    drop(watched);
+}
+
+/// A message is sent again on a node that has not heard of the next turn. The request adds nothing, whatever others have added.
+#[tokio::test]
+async fn a_repeated_message_is_not_new_because_of_what_others_have_added() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), Duration::from_secs(60)));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf, json!([[{"text": ["first answer"]}]])).await;
+    let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]});
+    let request = || serde_json::from_value(json!({"id": "c", "messages": [message]})).expect("a body");
+    let b = nodes.b.live(me());
+    read(nodes.a.submit(&me(), request(), View::default()).await.expect("is taken").1).await;
+    let watched = b.follow_from_now(&chat(), View::default()).await.expect("it follows");
+    read(submit(&nodes.a, "something else").await).await;
+    let known = nodes.facts().await.len();
+    let again = within("it is answered", b.submit(&chat(), request(), View::default())).await.expect("is taken");
+    assert_eq!((again.is_new, nodes.facts().await.len()), (false, known));
     drop(watched);
 }
 

@@ -322,6 +322,40 @@ fn the_doctor_reports_each_failure() {
     assert!(code == Some(1) && finding(&all, "data")["state"] == "fail", "{all:#}");
 }
 
+/// A start and the doctor say the same of the key for the server's own secrets.
+#[test]
+fn another_secrets_key_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = |file: &str, key: &str| {
+        let text = format!("listen = \"127.0.0.1:0\"\ndata = \"data\"\n{key}");
+        std::fs::write(folder.path().join(file), text).expect("written");
+    };
+    settings("own.toml", "secrets_key = \"a key of sixteen\"");
+    settings("other.toml", "secrets_key = \"another key of s\"");
+    settings("none.toml", "");
+    settings("short.toml", "secrets_key = \"hunter22\"");
+    settings("missing.toml", "secrets_key = { env = \"NO_SUCH_KEY\" }");
+    Running::begin(command(folder.path(), &["--config", "own.toml"])).stop();
+    let (code, all) = findings(folder.path(), &["--config", "own.toml"]);
+    assert_eq!((code, &finding(&all, "data")["state"]), (Some(0), &"ok".into()), "{all:#}");
+    for (file, says) in [
+        ("other.toml", "`secrets_key` is not the key"),
+        ("none.toml", "set `secrets_key`"),
+        ("short.toml", "`secrets_key` must have at least 16 characters"),
+        ("missing.toml", "the environment variable NO_SUCH_KEY is not set"),
+    ] {
+        let (code, _, said) = run(folder.path(), &["--config", file]);
+        assert!(code == Some(2) && said.contains(says) && !said.contains("hunter22"), "{file}: {said}");
+        let (code, all) = findings(folder.path(), &["--config", file]);
+        assert!(code == Some(1) && all.to_string().contains(says), "{file}: {all:#}");
+        let (code, _, said) = run(folder.path(), &["config", "check", "--config", file]);
+        // The settings alone do not tell which key it was.
+        let is_seen = matches!(file, "short.toml" | "missing.toml");
+        assert_eq!((code, said.contains(says)), (Some(i32::from(is_seen)), is_seen), "{file}: {said}");
+    }
+    Running::begin(command(folder.path(), &["--config", "own.toml"])).stop();
+}
+
 /// What the doctor says of the data folder is what a start would do.
 #[cfg(unix)]
 #[test]

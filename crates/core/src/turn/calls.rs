@@ -213,7 +213,6 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         return Reply::None;
     }
     let call = env.call_id();
-    draft.push(Fact::InputStarted { call: call.clone(), name: PROMPT_TOOL.to_owned() });
     draft.push(Fact::Called {
         call: call.clone(),
         by: Caller::Tool(by.clone()),

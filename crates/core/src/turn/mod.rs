@@ -25,8 +25,7 @@ use holdpoint_protocol::{
     ids::{ApprovalId, GrantId, MessageId, ToolCallId},
 };
 pub use input::{
-    Answered, CheckedCall, ClientHas, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply,
-    ResponsePlan, Submit,
+    Answered, CheckedCall, FrontendResult, Input, Refusal, Rejection, Reply, Submit, Submitted, TakenAnswer,
 };
 pub use recover::INTERRUPTED;
 

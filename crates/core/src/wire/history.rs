@@ -70,11 +70,11 @@ impl Book {
                 self.put_down();
                 self.cut(cut.as_ref().map(|cut| &cut.message));
             }
-            Fact::TurnStarted { holds_text, .. } => {
+            Fact::TurnStarted { holds_text, can_ask, .. } => {
                 self.put_down();
                 self.turn = TurnCalls::begin(fact, false).map(|calls| Turn {
                     calls,
-                    holds_text: *holds_text,
+                    holds_text: *holds_text && *can_ask,
                     entries: Vec::new(),
                     blocks: HashMap::new(),
                     shown: HashSet::new(),

@@ -1,13 +1,15 @@
 //! Several nodes on one database.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures::future::join_all;
 use holdpoint_core::{
     clock::Timestamp,
     identity::{Identity, Role},
 };
-use holdpoint_log::{Append, ChatChange, Cluster, DeleteResult, Index, Log, NodeId, Ownership, Wakeup};
+use holdpoint_log::{Append, ChatChange, Cluster, DeleteResult, Index, Log, NodeId, Ownership, TicketRow, Wakeup};
+use holdpoint_runtime::{Runtime, model::ScriptModel};
 use holdpoint_testkit::{
     Postgres,
     log_suite::{append, deletion},
@@ -112,21 +114,44 @@ async fn tickets_are_redeemed_once_on_any_node() {
     let options = options();
     let (here, there) = (open(&options).await, open(&options).await);
     let now = Timestamp(u64::MAX / 4);
-    let ann = Identity::new("ann").with_roles([Role::Approver]).with_groups(["finance"]).expiring(now);
-    for (ticket, expires) in [(b"one", now.0 + 1), (b"two", now.0)] {
-        assert_eq!(here.keep_ticket(ticket, &ann, Timestamp(expires)).await, Ok(true));
+    let row = |number: u8, subject: &str, expires: u64| {
+        let data = Bytes::copy_from_slice(&[0xff, number]);
+        TicketRow { digest: [number; 32], subject: subject.into(), expires: Timestamp(expires), data }
+    };
+    for ticket in [row(1, "ann", now.0 + 1), row(2, "ann", now.0)] {
+        assert_eq!(here.keep_ticket(ticket).await, Ok(true));
     }
-    assert_eq!(there.redeem_ticket(b"none", now).await, Ok(None));
-    assert_eq!(there.redeem_ticket(b"two", now).await, Ok(None), "it has expired");
-    let (first, second) = tokio::join!(here.redeem_ticket(b"one", now), there.redeem_ticket(b"one", now));
+    assert_eq!(there.redeem_ticket(&[3; 32], now).await, Ok(None));
+    assert_eq!(there.redeem_ticket(&[2; 32], now).await, Ok(None), "it has expired");
+    let (first, second) = tokio::join!(here.redeem_ticket(&[1; 32], now), there.redeem_ticket(&[1; 32], now));
     let redeemed: Vec<_> = [first, second].into_iter().filter_map(|ticket| ticket.expect("it answers")).collect();
-    assert_eq!(redeemed, [ann], "with all that it is");
+    assert_eq!(redeemed, [&[0xff, 1][..]], "as it was kept");
     for number in 0..150u8 {
-        let expires = Timestamp(now.0 + u64::from(number));
-        assert_eq!(here.keep_ticket(&[number], &Identity::new("bob"), expires).await, Ok(true));
+        assert_eq!(here.keep_ticket(row(number, "bob", now.0 + u64::from(number))).await, Ok(true));
     }
-    assert_eq!(there.redeem_ticket(&[10], Timestamp(0)).await, Ok(None), "the oldest are dropped");
-    assert_eq!(there.redeem_ticket(&[149], Timestamp(0)).await, Ok(Some(Identity::new("bob"))));
+    assert_eq!(there.redeem_ticket(&[10; 32], Timestamp(0)).await, Ok(None), "the oldest are dropped");
+    assert_eq!(there.redeem_ticket(&[149; 32], Timestamp(0)).await, Ok(Some(Bytes::from_static(&[0xff, 149]))));
+}
+
+/// Two servers that start at the same time on an empty database redeem each other's tickets, and so does one that starts later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_share_the_secret_of_their_tickets() {
+    let options = options();
+    let start = async || {
+        let model = ScriptModel::from_text(r#"{"turns": []}"#).expect("a script");
+        let log = open(&options).await;
+        Runtime::builder(Arc::new(model)).log(log).start().await.expect("it starts")
+    };
+    let (here, there) = tokio::join!(start(), start());
+    let later = start().await;
+    let ann = Identity::new("ann").with_roles([Role::Approver]).with_groups(["finance"]);
+    let expires = here.clock().now().after(Duration::from_secs(60));
+    for (number, (from, to)) in [(&here, &there), (&there, &later), (&later, &here)].into_iter().enumerate() {
+        let ticket = format!("ticket {number}");
+        assert_eq!(from.tickets().keep(&ticket, &ann, expires).await, Ok(true));
+        assert_eq!(to.tickets().redeem(&ticket).await, Ok(Some(ann.clone())), "{ticket}");
+        assert_eq!(to.tickets().redeem(&ticket).await, Ok(None), "once");
+    }
 }
 
 /// Waits until changes on one node wake the other.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::{pin, time};
 
-use super::{chat::ChatError, counters::count, runtime::Inner};
+use super::{command::ChatError, counters::count, runtime::Inner};
 use crate::{
     backoff::{self, Backoff},
     log::{Append, AppendResult, Health, LogError},

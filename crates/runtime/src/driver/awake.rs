@@ -12,7 +12,7 @@ use std::{
 use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{Notify, mpsc};
 
-use super::chat::Command;
+use super::command::Command;
 
 /// The chats that are awake, in order: that in which they are woken is the same in every run of a simulation.
 #[derive(Default)]

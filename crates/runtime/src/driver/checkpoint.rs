@@ -15,7 +15,8 @@ use holdpoint_protocol::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    chat::{ChatError, ChatTask},
+    command::ChatError,
+    feed::Feed,
     load,
     runtime::Inner,
     seal::{seal, unseal},
@@ -106,15 +107,46 @@ pub(super) fn message_key(chat: &ChatId, message: &MessageId) -> Box<str> {
     format!("message\u{1f}{chat}\u{1f}{message}").into()
 }
 
-impl ChatTask {
-    /// The position of the checkpoint.
-    pub(super) fn checkpoint_at(&self) -> u64 {
+/// The checkpoint of an awake chat, and the state there.
+pub(super) struct AtCheckpoint {
+    /// `None` at the beginning of the chat.
+    checkpoint: Option<Checkpoint>,
+    /// The partial state.
+    state: Chat,
+}
+
+/// An append that may move the checkpoint.
+pub(super) struct Moving<'a> {
+    pub(super) chat: &'a ChatId,
+    /// The number of facts that the log had of earlier chats with this id.
+    pub(super) base: u64,
+    /// The number of facts on disk, and their size.
+    pub(super) durable: u64,
+    pub(super) bytes: usize,
+    /// The facts to be written. The first of them, text, are already among those that are shown.
+    pub(super) batch: &'a [Arc<Fact>],
+    pub(super) pending: usize,
+    pub(super) shown: &'a Feed,
+}
+
+impl AtCheckpoint {
+    pub(super) fn new(checkpoint: Option<Checkpoint>, state: Chat) -> Self {
+        Self { checkpoint, state }
+    }
+
+    pub(super) fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_ref()
+    }
+
+    /// Its position.
+    pub(super) fn position(&self) -> u64 {
         self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.at)
     }
 
-    /// The checkpoint that an append of these facts leads to, if it begins a turn. `shown` of them are in the feed.
-    pub(super) fn moved(&self, batch: &[Arc<Fact>], shown: usize) -> Option<Moved> {
-        if self.feed.end() != self.durable + shown as u64 {
+    /// The checkpoint that an append leads to, if it begins a turn.
+    pub(super) fn moved(&self, append: &Moving<'_>) -> Option<Moved> {
+        let Moving { chat, base, durable, bytes, batch, pending, shown } = *append;
+        if shown.end() != durable + pending as u64 {
             // The feed has text that was shown and never written, because another node had taken over the turn. Its
             // positions are not those of the log.
             return None;
@@ -122,24 +154,20 @@ impl ChatTask {
         let begun = batch.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. }))?;
         let ended = batch[..begun].iter().rposition(|fact| matches!(**fact, Fact::TurnEnded { .. }));
         // Without a turn that ends here, there was none.
-        let at = self.durable + ended.map_or(0, |ended| ended as u64 + 1);
-        let from = self.checkpoint_at();
+        let at = durable + ended.map_or(0, |ended| ended as u64 + 1);
+        let from = self.position();
         let length = usize::try_from(at.checked_sub(from)?).ok().filter(|length| *length > 0)?;
-        let mut facts = self.feed.after(from);
-        facts.extend_from_slice(&batch[shown..]);
+        let mut facts = shown.after(from);
+        facts.extend_from_slice(&batch[pending..]);
         facts.truncate(length);
-        let mut state = self.at_checkpoint.clone();
+        let mut state = self.state.clone();
         let mut outputs = self.checkpoint.as_ref().map(|checkpoint| checkpoint.outputs.clone()).unwrap_or_default();
         let mut keys = Vec::new();
         // Where the turn of the fact begins.
         let mut begun = from;
         for (position, fact) in (from..).zip(&facts) {
             state.apply(fact);
-            let key = |message: &MessageId| Key {
-                id: message_key(&self.id, message),
-                at: self.base + begun,
-                is_shared: false,
-            };
+            let key = |message: &MessageId| Key { id: message_key(chat, message), at: base + begun, is_shared: false };
             match &**fact {
                 Fact::Said { message, .. } => keys.push(key(&message.id)),
                 Fact::TurnStarted { message, .. } => keys.push(key(message)),
@@ -158,46 +186,32 @@ impl ChatTask {
         let digest = Digest { version: DIGEST_VERSION, from, to: at, passage: Passage::of(&facts) };
         let state = state.into_partial();
         let (next, messages, cuts) = (state.next.clone(), state.messages.clone(), state.cuts.clone());
-        let (base, bytes, spent) = (self.base, self.bytes, state.spent);
-        let checkpoint = Checkpoint { base, at, bytes, next, messages, cuts, outputs, spent };
+        let checkpoint = Checkpoint { base, at, bytes, next, messages, cuts, outputs, spent: state.spent };
         Some(Moved { checkpoint, digest: seal(&digest), keys, state })
     }
 
-    /// The append that moves the checkpoint is committed.
+    /// The append that moves it is committed.
     pub(super) fn move_to(&mut self, moved: Moved) {
         self.checkpoint = Some(moved.checkpoint);
-        self.at_checkpoint = moved.state;
+        self.state = moved.state;
     }
 
-    /// The last output of a tool, if it is of a turn before the checkpoint at which the task began: its position.
-    pub(super) fn earlier_output(&self, tool: &str) -> Option<u64> {
+    /// The position of the last output of a tool, if it is of a turn before the checkpoint.
+    pub(super) fn last_output(&self, tool: &str) -> Option<u64> {
         self.checkpoint.as_ref()?.outputs.get(tool).copied()
-    }
-
-    /// Where to read the conversation.
-    pub(super) fn conversation(&self) -> ConversationSource {
-        let at = self.checkpoint_at();
-        ConversationSource {
-            inner: Arc::clone(&self.inner),
-            chat: self.id.clone(),
-            owner: self.state.subject.clone(),
-            base: self.base,
-            at,
-            facts: self.feed.after(at),
-        }
     }
 }
 
 /// A conversation to be read.
 pub(super) struct ConversationSource {
-    inner: Arc<Inner>,
-    chat: ChatId,
-    owner: Option<Subject>,
-    base: u64,
+    pub(super) inner: Arc<Inner>,
+    pub(super) chat: ChatId,
+    pub(super) owner: Option<Subject>,
+    pub(super) base: u64,
     /// The position of the checkpoint.
-    at: u64,
+    pub(super) at: u64,
     /// The facts from there on.
-    facts: Vec<Arc<Fact>>,
+    pub(super) facts: Vec<Arc<Fact>>,
 }
 
 impl ConversationSource {

@@ -8,7 +8,7 @@ use tokio::{
     time,
 };
 
-use super::{chat::Command, runtime::Inner};
+use super::{command::Command, runtime::Inner};
 use crate::{clock::Timestamp, log::LogError};
 
 /// The number of chats woken for a deadline at a time.

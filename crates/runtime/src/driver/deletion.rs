@@ -5,11 +5,19 @@ use std::fmt;
 
 use holdpoint_protocol::ids::ChatId;
 use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
 
-use super::{Admin, RuntimeError, audit, chat::Command, runtime::Inner};
+use super::{
+    Admin, RuntimeError, audit,
+    chat::ChatTask,
+    command::{ChatError, Command},
+    runtime::Inner,
+};
 use crate::{
+    clock::Timestamp,
     log::{AuditEntry, AuditQuery, BatchHash, DeleteResult, Deletion, LogError, REVOCATION, Store, Stored},
     subject::Subject,
+    turn::Input,
 };
 
 /// The number of lines per read.
@@ -20,6 +28,79 @@ impl Admin<'_> {
     pub async fn delete(&self, owner: &Subject, chat: &ChatId, by: &Subject) -> Result<(), RuntimeError> {
         let command = |_, reply| Command::Delete { subject: owner.clone(), by: by.clone(), reply };
         self.runtime.inner.send(chat, command).await
+    }
+}
+
+impl ChatTask {
+    /// Deletes the chat if it is old, nothing in it is open and nobody follows it.
+    pub(super) async fn retire(
+        &mut self,
+        before: Timestamp,
+        reply: oneshot::Sender<Result<bool, ChatError>>,
+    ) -> Result<(), ChatError> {
+        let stored = self.inner.log.stored(&self.id).await?;
+        let is_old = matches!(stored, Some(Stored::Chat { head, .. }) if head.updated_at < before && !head.is_open);
+        if !is_old || self.log.state().turn.is_some() || self.followers.exist() {
+            let _ = reply.send(Ok(false));
+            return Ok(());
+        }
+        let deleted = delete(&self.inner, &self.id, self.log.end(), None).await;
+        let is_deleted = deleted.map(|deleted| deleted == DeleteResult::Deleted);
+        if let (Ok(true), Some(subject)) = (&is_deleted, self.log.subject()) {
+            self.inner.footprints.shrank(subject, self.log.bytes());
+        }
+        let _ = reply.send(is_deleted.map_err(ChatError::Log));
+        // Whatever came of it, the next task reads what is there.
+        Err(ChatError::NotFound)
+    }
+
+    /// Deletes the chat. If another node runs its turn, that ends it first.
+    pub(super) async fn delete(
+        &mut self,
+        subject: Subject,
+        by: Subject,
+        reply: oneshot::Sender<Result<(), ChatError>>,
+    ) -> Result<(), ChatError> {
+        if self.log.subject() != Some(&subject) {
+            let _ = reply.send(Err(ChatError::NotFound));
+            return Ok(());
+        }
+        if self.inner.lease.is_shared()
+            && let Err(error) = self.catch_up_or_end().await
+        {
+            // Another node may have deleted it.
+            let _ = reply.send(Err(error.clone()));
+            return if matches!(error, ChatError::Log(_)) { Ok(()) } else { Err(error) };
+        }
+        if self.log.is_elsewhere() {
+            self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await?;
+            self.mailbox.defer(Command::Delete { subject, by, reply });
+            return Ok(());
+        }
+        // The record tells how its calls have ended, those that ran included, and the lists of those who could decide lose
+        // them. If the deletion fails, the turn has been stopped all the same.
+        if self.log.state().open_calls().next().is_some()
+            && let Err(error) = self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await
+        {
+            let _ = reply.send(Err(error.clone()));
+            return Err(error);
+        }
+        match delete(&self.inner, &self.id, self.log.end(), Some(by)).await {
+            Ok(DeleteResult::Deleted) => {
+                self.inner.footprints.shrank(&subject, self.log.bytes());
+                let _ = reply.send(Ok(()));
+                Err(ChatError::NotFound)
+            }
+            Ok(DeleteResult::Conflict) => {
+                let _ = reply.send(Err(ChatError::Lost));
+                Err(ChatError::Lost)
+            }
+            Err(error) => {
+                // The chat still exists, and so does what runs in it.
+                let _ = reply.send(Err(ChatError::Log(error)));
+                Ok(())
+            }
+        }
     }
 }
 
@@ -110,7 +191,6 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::clock::Timestamp;
 
     fn line() -> AuditEntry {
         AuditEntry {

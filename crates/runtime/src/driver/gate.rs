@@ -17,11 +17,8 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{chat::ChatTask, runtime::Inner, work::End};
-use crate::{
-    tool::{Gate, NotOurs, ToolError},
-    turn::Input,
-};
+use super::{runtime::Inner, tool_run::End};
+use crate::tool::{Gate, NotOurs, ToolError};
 
 pub(super) struct CallGate {
     inner: Weak<Inner>,
@@ -36,12 +33,18 @@ pub(super) struct CallGate {
 }
 
 impl CallGate {
-    pub(super) fn new(task: &ChatTask, cancellation: CancellationToken) -> Arc<Self> {
+    /// The gate of a call in a chat that was certainly this node's at a time.
+    pub(super) fn new(
+        inner: &Arc<Inner>,
+        chat: &ChatId,
+        owned_at: Instant,
+        cancellation: CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            inner: Arc::downgrade(&task.inner),
-            chat: task.id.clone(),
+            inner: Arc::downgrade(inner),
+            chat: chat.clone(),
             cancellation,
-            owned_at: Mutex::new(task.owned_at),
+            owned_at: Mutex::new(owned_at),
             is_begun: Arc::default(),
             is_told: AtomicBool::new(false),
         })
@@ -121,26 +124,20 @@ impl Gate for CallGate {
 }
 
 /// Closed gates. They open when this is dropped.
+#[derive(Default)]
 pub(super) struct ClosedGates {
     /// The calls behind them that have certainly not been carried out.
     pub(super) unsent: BTreeSet<ToolCallId>,
-    _gates: Vec<OwnedMutexGuard<bool>>,
+    gates: Vec<OwnedMutexGuard<bool>>,
 }
 
-impl ChatTask {
-    /// Closes the gates of the running calls for inputs that may end them.
-    pub(super) async fn close_gates(&mut self, inputs: &[Input]) -> ClosedGates {
-        let may_end = |input: &Input| matches!(input, Input::Stop { .. } | Input::Submit(_) | Input::Follow { .. });
-        let (mut unsent, mut gates) = (BTreeSet::new(), Vec::new());
-        if inputs.iter().any(may_end) {
-            for (call, .., gate) in self.running.values() {
-                let is_begun = Arc::clone(&gate.is_begun).lock_owned().await;
-                if !*is_begun {
-                    unsent.insert(call.clone());
-                }
-                gates.push(is_begun);
-            }
+impl ClosedGates {
+    /// Closes one more.
+    pub(super) async fn close(&mut self, call: &ToolCallId, gate: &CallGate) {
+        let is_begun = Arc::clone(&gate.is_begun).lock_owned().await;
+        if !*is_begun {
+            self.unsent.insert(call.clone());
         }
-        ClosedGates { unsent, _gates: gates }
+        self.gates.push(is_begun);
     }
 }

@@ -77,7 +77,7 @@ impl ChatTask {
     /// moment holds nothing up.
     pub(super) async fn known_grants(&mut self, inputs: &[Input], refused: &BTreeSet<GrantId>) -> KnownGrants {
         let mut known = KnownGrants::default();
-        let Some(subject) = self.state.subject.clone() else { return known };
+        let Some(subject) = self.log.subject().cloned() else { return known };
         let limit = self.inner.limits.grants_per_subject;
         let now = self.inner.clock.now();
         let query = |tool| GrantQuery::Usable { subject: subject.clone(), tool, now };
@@ -85,10 +85,10 @@ impl ChatTask {
             let usable = self.inner.log.grants(query(None), limit).await;
             known.full = usable.is_ok_and(|usable| usable.len() >= limit).then_some(limit);
         }
-        if self.is_elsewhere() {
+        if self.log.is_elsewhere() {
             return known;
         }
-        for tool in asked_tools(&self.state, inputs, self.tools().catalog()) {
+        for tool in asked_tools(self.log.state(), inputs, self.work.tools().catalog()) {
             match self.inner.log.grants(query(Some(tool.into())), limit.saturating_add(MORE)).await {
                 Ok(grants) => {
                     let is_for = |grant: &&StoredGrant| grant.chat.as_ref().is_none_or(|chat| *chat == self.id);

@@ -15,7 +15,7 @@ use crate::{
     clock::Timestamp,
     fact::Fact,
     identity::Identity,
-    log::{self, HoldChanges, HoldRow},
+    log::{self, HoldChanges, HoldRow, Key},
     request_terms::RequestTerms,
     subject::Subject,
 };
@@ -256,6 +256,17 @@ impl HeadData {
     pub(super) fn write(&self, subject: &Subject, updated_at: Timestamp) -> log::Head {
         let is_open = self.is_running || self.holds > 0;
         log::Head { subject: subject.clone(), is_open, updated_at, data: seal(self) }
+    }
+}
+
+/// The keys by which this fact makes the chat findable, in a turn that begins at a position. Approval requests are found
+/// by others than the owner too.
+pub(super) fn keys_of(fact: &Fact, turn: u64) -> Vec<Key> {
+    let key = |id: &str, is_shared| Key { id: id.into(), at: turn, is_shared };
+    match fact {
+        Fact::Called { call, .. } => vec![key(call.as_str(), false)],
+        Fact::Asked { approval, .. } => vec![key(approval.as_str(), false), key(approval.as_str(), true)],
+        _ => Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use holdpoint_protocol::ids::ChatId;
 
-use super::chat::ChatError;
+use super::command::ChatError;
 use crate::{
     fact::{Fact, TurnEnd},
     wire::Channel,

@@ -7,9 +7,10 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::oneshot;
 
 use super::{
-    chat::{ChatError, ChatTask, Command},
+    chat::ChatTask,
+    command::{ChatError, Command},
     runtime::Inner,
-    work::prompt_response,
+    tool_run::prompt_response,
 };
 use crate::{
     call::{Call, Stage},
@@ -57,16 +58,16 @@ impl StateKeeper for Keeper {
     }
 }
 
-impl ChatTask {
-    /// Keeps the state of a call.
-    pub(super) fn keeper(&self, call: &ToolCallId) -> Arc<dyn StateKeeper> {
-        Arc::new(Keeper { inner: Arc::downgrade(&self.inner), chat: self.id.clone(), call: call.clone() })
-    }
+/// Keeps the state of a call.
+pub(super) fn keeper(inner: &Arc<Inner>, chat: &ChatId, call: &ToolCallId) -> Arc<dyn StateKeeper> {
+    Arc::new(Keeper { inner: Arc::downgrade(inner), chat: chat.clone(), call: call.clone() })
+}
 
+impl ChatTask {
     /// Carries out a command of a running tool.
     pub(super) async fn keep(&mut self, call: ToolCallId, command: KeeperCommand) -> Result<(), ChatError> {
         // A tool that was ended must not change what its call is resumed from: it did not wait for that.
-        if !self.running.values().any(|(running, ..)| *running == call) {
+        if !self.work.is_running(&call) {
             return Ok(());
         }
         match command {
@@ -76,7 +77,8 @@ impl ChatTask {
                 let saved = self.input(Input::Save { call: call.clone(), data, prompts }).await?;
                 let Reply::Saved(prompts) = saved else { return Ok(()) };
                 // If another node was first to append, nothing is saved, and the call is that node's.
-                let known = self.state.calls.get(&call).filter(|call| call.runs_here() && !self.is_elsewhere());
+                let known = self.log.state().calls.get(&call);
+                let known = known.filter(|call| call.runs_here() && !self.log.is_elsewhere());
                 if known.is_some_and(|call| !is_withdrawn || call.resume.is_none()) {
                     let answers = prompts.into_iter().map(|prompt| self.answer_to(&call, prompt)).collect();
                     let _ = reply.send(answers);
@@ -94,26 +96,14 @@ impl ChatTask {
     /// may name those of others.
     fn answer_to(&mut self, call: &ToolCallId, prompt: Option<ToolCallId>) -> Answer {
         let (response, answer) = oneshot::channel();
-        let known = prompt.as_ref().and_then(|prompt| self.state.calls.get(prompt));
+        let known = prompt.as_ref().and_then(|prompt| self.log.state().calls.get(prompt));
         match (prompt, known.filter(|known| known.by.tool() == Some(call)).map(Call::stage)) {
             (Some(_), Some(Stage::Settled(settled))) => {
                 let _ = response.send(prompt_response(&settled.outcome, settled.cause));
             }
-            (Some(prompt), Some(_)) => drop(self.prompts.insert(prompt, response)),
+            (Some(prompt), Some(_)) => self.work.await_answer(prompt, response),
             _ => {}
         }
         answer
-    }
-
-    /// Ends the tools whose calls can be resumed, without an outcome: whoever starts next goes on with them.
-    pub(super) fn suspend(&mut self) {
-        let calls = &self.state.calls;
-        self.running.retain(|_, (call, handle, ..)| {
-            let can_resume = calls.get(call).is_some_and(|call| call.resume.is_some());
-            if can_resume {
-                handle.abort();
-            }
-            !can_resume
-        });
     }
 }

@@ -9,8 +9,8 @@ use std::{
 use holdpoint_protocol::ids::ChatId;
 
 use super::{
-    chat::ChatError,
     checkpoint::Checkpoint,
+    command::ChatError,
     counters::count,
     feed::take_back_steps,
     head::{HeadData, Hold},
@@ -343,11 +343,11 @@ pub(super) async fn turn(
     Ok(is_found.then_some(Turn { first: range.start, facts, memory }))
 }
 
-/// The fact at a position.
-pub(super) async fn fact_at(inner: &Inner, id: &ChatId, base: u64, at: u64) -> Result<Option<Fact>, LogError> {
-    let batches = inner.log.read(id, base + at, 1).await?;
+/// The fact at a position of the log.
+pub(super) async fn fact_at(inner: &Inner, id: &ChatId, position: u64) -> Result<Option<Fact>, LogError> {
+    let batches = inner.log.read(id, position, 1).await?;
     let Some(batch) = batches.first() else { return Ok(None) };
-    let within = (base + at).checked_sub(batch.first).and_then(|within| usize::try_from(within).ok());
+    let within = position.checked_sub(batch.first).and_then(|within| usize::try_from(within).ok());
     let facts: Vec<Fact> = serde_json::from_slice(&batch.payload).unwrap_or_default();
     Ok(within.and_then(|within| facts.into_iter().nth(within)))
 }

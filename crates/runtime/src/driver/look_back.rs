@@ -6,17 +6,12 @@ use std::sync::Arc;
 use holdpoint_protocol::ids::ChatId;
 
 use super::{
-    chat::{ChatError, ChatTask},
     checkpoint::message_key,
+    command::ChatError,
     load::{self, Turn},
     runtime::Inner,
 };
-use crate::{
-    chat::Chat,
-    log::LogError,
-    subject::Subject,
-    turn::{EarlierId, Input, NeedsEarlier, needs_earlier},
-};
+use crate::{log::LogError, subject::Subject, turn::EarlierId};
 
 /// Where the turn of an id begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,45 +22,6 @@ enum Place {
     Somewhere,
     /// At this position, or in one of the next turns.
     At(u64),
-}
-
-impl ChatTask {
-    /// Loads what the input needs of the turns before the feed.
-    pub(super) async fn look_back(&mut self, input: &Input) -> Result<(), ChatError> {
-        // A decision and a result depend on a call alone.
-        let needs_messages = matches!(input, Input::Submit(_));
-        let mut tried = Vec::new();
-        loop {
-            let id = match needs_earlier(&self.state, input) {
-                NeedsEarlier::Always => return self.load_all().await,
-                NeedsEarlier::If(ids) => ids.into_iter().find(|id| !tried.contains(id)),
-            };
-            let (Some(id), Some(subject)) = (id, self.state.subject.clone()) else { return Ok(()) };
-            let (inner, chat, before) = (Arc::clone(&self.inner), self.id.clone(), self.feed.first());
-            match turn_of(&inner, &subject, &chat, self.base, before, &id).await? {
-                Found::Nothing => {}
-                Found::Turn(turn) if !needs_messages || self.state.knows_cuts_of(turn.first, &turn.facts) => {
-                    self.origin.include(turn.first, &turn.facts);
-                    self.earlier_memory.push(turn.memory);
-                    self.restore();
-                }
-                Found::Turn(_) | Found::NeedsAll => return self.load_all().await,
-            }
-            tried.push(id);
-        }
-    }
-
-    /// Loads all turns before the feed.
-    async fn load_all(&mut self) -> Result<(), ChatError> {
-        let (facts, memory) =
-            load::earlier(&self.inner, self.state.subject.as_ref(), &self.id, self.base, self.feed.first()).await?;
-        self.earlier_memory = vec![memory];
-        let mut state = Chat::default();
-        facts.iter().for_each(|fact| state.apply(fact));
-        self.origin = state;
-        self.restore();
-        Ok(())
-    }
 }
 
 /// What is known of an id in the turns before a position.

@@ -6,7 +6,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use holdpoint_protocol::ids::ChatId;
 
 use super::{
-    chat::{ChatError, ChatTask, Command},
+    chat::ChatTask,
+    command::{ChatError, Command},
     head::{HeadData, Hold},
     runtime::Inner,
 };
@@ -61,13 +62,13 @@ impl ChatTask {
             self.catch_up_or_end().await?;
         }
         let log = &self.inner.log;
-        let holds = Hold::of(&self.state);
+        let holds = Hold::of(self.log.state());
         if are_stored(&holds, hold_rows(&**log, &self.id).await, log.approvers(&self.id).await)? {
             return Ok(());
         }
         let changes = Hold::changes(&[], &holds);
         // If another node has appended since, the rows are those of a state that is not known here yet.
-        if log.restore_holds(&self.id, self.base + self.durable, changes).await? {
+        if log.restore_holds(&self.id, self.log.end(), changes).await? {
             tracing::error!(
                 chat = %self.id,
                 "the stored rows of holds were not what the facts say, so something else than this program has changed \

@@ -1,6 +1,6 @@
 //! The driver: the tasks that append facts and run the model and the tools.
 //!
-//! A chat has a task while something runs in it or somebody follows it (`chat.rs`), and none while it only waits. One
+//! A chat has a task while something runs in it or somebody follows it (`chat`), and none while it only waits. One
 //! task keeps the deadlines, and one recovers turns after a restart (`recovery.rs`). The [`Runtime`] owns every task,
 //! and they end with it.
 
@@ -21,11 +21,9 @@ mod counters;
 mod deadlines;
 mod deletion;
 mod dispatch;
-mod drive;
 mod error;
 mod feed;
 mod files;
-mod follow;
 mod footprint;
 mod gate;
 mod gone;
@@ -40,30 +38,29 @@ mod lists;
 mod live;
 mod load;
 mod look_back;
-mod mailbox;
 mod maintenance;
 mod memory;
 mod mend;
 mod observe;
 mod progress;
-mod react;
 mod ready;
-mod record;
 mod recovery;
 mod response;
 mod retention;
 mod running;
 mod runtime;
 mod seal;
+mod secrets;
+mod send;
 mod shown;
 mod shutdown;
 mod stored_chat;
 mod tickets;
+mod tool_run;
 pub mod transfer;
 mod unreadable;
 mod verify;
 mod weight;
-mod work;
 
 pub use agent::Agent;
 pub use approvals::{ApprovalFilter, ApprovalRow, ApprovalState};
@@ -81,6 +78,9 @@ pub use limits::Limits;
 pub use lists::{ApprovalCursor, ChatCursor, ChatSummary, CursorError, OpenHold, Page};
 pub use response::{LiveStream, LiveTaken, Next, ResponseStream};
 pub use runtime::Runtime;
+pub use secrets::SecretsError;
+#[cfg(feature = "encryption")]
+pub use secrets::check_secrets;
 pub use stored_chat::StoredChat;
 pub use verify::{
     Anchor, Finding, GrantAnchor, LineChange, Verified, verify, verify_chain, verify_grants, verify_tables,

@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{chat::Command, runtime::Inner};
+use super::{command::Command, runtime::Inner};
 use crate::tool::ProgressReporter;
 
 /// The shortest time between two preliminary outputs of a call.

@@ -10,7 +10,7 @@ use futures::{
     stream::{BoxStream, Fuse},
 };
 
-use super::{chat::ChatTask, weight};
+use super::weight;
 use crate::{
     model::{ModelError, ModelEvent},
     turn::Input,
@@ -49,25 +49,12 @@ impl Stream for ReadyEvents {
     }
 }
 
-impl ChatTask {
-    /// Reserves what these events take until their facts are written and counted. Returns whether there was room. Inputs of
-    /// calls without room are left to the turn machine, which tells the model.
-    pub(super) fn has_room_for(&mut self, events: &[Result<Input, ModelError>]) -> bool {
-        let (mut all, mut inputs) = (0, 0);
-        for event in events {
-            let weight = weight_of(event);
-            all += weight;
-            inputs += if is_input(event) { weight } else { 0 };
-        }
-        if all < weight::UNRESERVED_BYTES {
-            return true;
-        }
-        if self.memory.reserve(all) {
-            (self.reserved, self.reserved_inputs) = (self.reserved + all, inputs);
-            return true;
-        }
-        inputs > 0
-    }
+/// What these events take until their facts are written and counted, and the part of it for inputs of calls.
+pub(super) fn weights(events: &[Result<Input, ModelError>]) -> (usize, usize) {
+    events.iter().fold((0, 0), |(all, inputs), event| {
+        let weight = weight_of(event);
+        (all + weight, inputs + if is_input(event) { weight } else { 0 })
+    })
 }
 
 /// Whether it is a call with its input.

@@ -17,7 +17,8 @@ use tokio::{
 };
 
 use super::{
-    chat::{ChatError, ChatTask, Command},
+    chat::ChatTask,
+    command::{ChatError, Command},
     runtime::Inner,
 };
 use crate::{
@@ -59,14 +60,14 @@ impl Inner {
 impl ChatTask {
     /// Resumes the turn that is running according to the log. Called once, when the task starts.
     pub(super) async fn resume_turn(&mut self) -> Result<(), ChatError> {
-        if self.is_elsewhere() {
+        if self.log.is_elsewhere() {
             return Ok(());
         }
-        if self.state.is_running() {
+        if self.log.state().is_running() {
             self.input(Input::Recover).await?;
-        } else if self.owner.is_some() {
+        } else if self.log.owner().is_some() {
             // It went down before it had acted on what other nodes have added.
-            self.owner = Some(self.inner.node);
+            self.log.claim();
             self.input(Input::Follow { is_watched: false }).await?;
         }
         Ok(())
@@ -76,15 +77,14 @@ impl ChatTask {
     pub(super) async fn take_over(&mut self) -> Result<(), ChatError> {
         // Another node may have been quicker.
         self.catch_up().await?;
-        let Some(owner) = self.owner.filter(|_| self.is_elsewhere()) else { return Ok(()) };
+        let Some(owner) = self.log.owner().filter(|_| self.log.is_elsewhere()) else { return Ok(()) };
         if !self.inner.log.cluster().is_gone(owner).await? {
             return Ok(());
         }
         tracing::warn!(chat = %self.id, "the node that ran this chat is gone; its turn is taken over");
-        // If another node wins the race, this node finds out at its next append.
-        self.owner = Some(self.inner.node);
+        self.log.claim();
         self.resume_turn().await?;
-        self.must_follow = true;
+        self.log.set_news();
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::ids::ChatId;
 
-use super::{chat::Command, runtime::Inner};
+use super::{command::Command, runtime::Inner};
 use crate::{
     clock::Timestamp,
     log::{HeadOrder, HeadQuery, LogError},

@@ -11,11 +11,7 @@ use holdpoint_protocol::{
 };
 
 use super::{
-    Hold, Inbox, RuntimeError,
-    audit::input_sha256,
-    chat::{ChatError, ChatTask},
-    load::load,
-    mend::hold_rows,
+    Hold, Inbox, RuntimeError, audit::input_sha256, chat::ChatTask, command::ChatError, load::load, mend::hold_rows,
     runtime::Inner,
 };
 use crate::{
@@ -90,14 +86,14 @@ impl ChatTask {
             }
             let rows = rows(&self.inner, &self.id, approval).await?;
             // Whoever may not decide learns nothing of it, not even whether they know the input.
-            let owner = self.state.subject.as_ref();
+            let owner = self.log.subject();
             let is_theirs = |request: &ApprovalRequest| owner.is_some_and(|owner| request.lets_decide(by, owner));
-            if !asked(&self.state, approval).is_some_and(|(_, request)| is_theirs(request)) {
+            if !asked(self.log.state(), approval).is_some_and(|(_, request)| is_theirs(request)) {
                 return Ok(true);
             }
-            let Some(hold) = open_hold(&self.state, approval) else {
+            let Some(hold) = open_hold(self.log.state(), approval) else {
                 // It has ended, so no row lists it.
-                let input = asked(&self.state, approval).and_then(|(call, _)| call.asked_about());
+                let input = asked(self.log.state(), approval).and_then(|(call, _)| call.asked_about());
                 let is_it = |shown: &str| input.is_none_or(|input| input.to_string() == shown);
                 return Ok(shown.input_sha256.as_deref().is_none_or(is_it));
             };

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{
     append, audit,
-    chat::{ChatError, Command},
+    command::{ChatError, Command},
     deletion,
     head::{Awaited, HeadData, Hold},
     runtime::Inner,

@@ -11,6 +11,7 @@ mod names;
 
 use std::sync::Arc;
 
+pub(crate) use call::ToolTimer;
 pub(crate) use labels::{Age, HoldKind, age_limits};
 use labels::{
     AppendLabels, CallLabels, ChannelLabel, DecisionLabels, EndLabels, ExpiryLabels, HoldLabels, Kind, KindLabels,

@@ -217,6 +217,8 @@ fn settings(answers: &Answers) -> Result<(String, Option<String>), Failure> {
     let _ = writeln!(text, "listen = \"{}\"\n", Config::DEFAULT_LISTEN);
     text += "# Where the chats are kept.\n";
     let _ = writeln!(text, "data = {}\n", quoted(&answers.data));
+    text += "# Encrypts the server's own secrets there: 16 characters or more (openssl rand -base64 32). Keep it.\n";
+    text += "# secrets_key = { env = \"SECRETS_KEY\" }\n\n";
     text += "[model]\n# demo, script:FILE, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL";
     match key_variable(&answers.model) {
         Some(variable) => drop(writeln!(text, ". The key is in {variable}.")),

@@ -100,7 +100,7 @@ fn begin(args: &Args) -> Result<(), Failure> {
 }
 
 async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
-    let Prepared { address, keys, jwt, tools, mcp, model, place } = prepared;
+    let Prepared { address, keys, jwt, tools, mcp, model, place, secrets_key } = prepared;
     let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::InUse(address),
         _ => Failure::Listen(address, error),
@@ -114,6 +114,9 @@ async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
     let mut builder = Runtime::builder(model.into_model());
     if let Some(days) = config.retention_days {
         builder = builder.retention(Duration::from_secs(u64::from(days.get()) * 86_400));
+    }
+    if let Some(key) = &secrets_key {
+        builder = builder.secrets_key(key);
     }
     let runtime = builder
         .tools(mcp.with(&tools))

@@ -3,12 +3,12 @@
 use std::{fmt, net::SocketAddr};
 
 use holdpoint_runtime::tool::{
-    ToolSet,
+    Secret, ToolSet,
     mcp::{McpError, McpSettings, problems},
 };
 use holdpoint_server::{
     Jwt, JwtError, KeyError, Keys,
-    config::{Config, McpConfigError, ToolConfigError},
+    config::{Config, McpConfigError, SecretsKeyError, ToolConfigError},
 };
 
 use super::{
@@ -37,6 +37,7 @@ pub(super) struct Prepared {
     pub(super) model: Chosen,
     /// `None`: in memory.
     pub(super) place: Option<Place>,
+    pub(super) secrets_key: Option<Secret>,
 }
 
 /// Why the server can't start with these settings.
@@ -62,6 +63,8 @@ pub(super) enum Problem {
     Jwt(#[from] JwtError),
     #[error(transparent)]
     Place(#[from] PlaceError),
+    #[error(transparent)]
+    SecretsKey(#[from] SecretsKeyError),
 }
 
 /// All problems at once.
@@ -111,9 +114,10 @@ pub(super) fn prepare(config: &Config, options: &Options<'_>) -> Result<Prepared
     found.extend(problems(&mcp).into_iter().map(Problem::from));
     let model = kept(model(options.model, options.base_url, &config.model), &mut found);
     let place = kept(options.place.map(|place| place.read(config)).transpose(), &mut found);
-    match (keys, jwt, tools, model, place) {
-        (Some(keys), Some(jwt), Some(tools), Some(model), Some(place)) if found.is_empty() => {
-            Ok(Prepared { address, keys, jwt, tools, mcp, model, place })
+    let secrets_key = kept(config.key_of_secrets(&variables), &mut found);
+    match (keys, jwt, tools, model, place, secrets_key) {
+        (Some(keys), Some(jwt), Some(tools), Some(model), Some(place), Some(secrets_key)) if found.is_empty() => {
+            Ok(Prepared { address, keys, jwt, tools, mcp, model, place, secrets_key })
         }
         _ => Err(Refused(found)),
     }

@@ -11,11 +11,8 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{
     Config, Problems, ToolConfig, ToolConfigError, ToolConfigProblem,
-    secret::{MissingVariable, SecretText, SecretTexts, Variables},
+    secret::{MIN_KEY_LEN, MissingVariable, SecretText, SecretTexts, Variables},
 };
-
-/// The shortest key for a file with tokens.
-const MIN_KEY_LEN: usize = 16;
 
 /// One MCP server.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]

@@ -24,7 +24,7 @@ use std::{
 pub use mcp::{McpConfig, McpConfigError, McpConfigProblem};
 pub use model::ModelConfig;
 pub use problems::Problems;
-pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
+pub use secret::{MissingVariable, SecretText, SecretTexts, SecretsKeyError, Variables};
 pub use tools::{ApproversConfig, EscalationConfig, ToolConfig, ToolConfigError, ToolConfigProblem};
 
 use crate::{
@@ -51,6 +51,11 @@ pub struct Config {
     pub lease_sec: Option<NonZeroU32>,
     /// With `log`: do without LISTEN, NOTIFY and prepared statements, which connection poolers do not pass on.
     pub poll_only: Option<bool>,
+    /// The key that encrypts the server's own secrets in the log, such as the one by which tickets are checked: at least 16
+    /// characters, best random ones from a variable of the environment. Nodes that share a log need the same one. Without it the
+    /// secrets are stored as they are.
+    #[cfg_attr(test, schemars(with = "reference::Secret"))]
+    pub secrets_key: Option<SecretText>,
     /// Origins whose pages may use the server from a browser: `https://app.example`. Without keys, local pages always
     /// may.
     #[serde(deserialize_with = "choice::texts")]

@@ -82,6 +82,7 @@ fn groups() -> Vec<Group> {
                 ("log", "none".into()),
                 ("lease_sec", Config::DEFAULT_LEASE_SEC.to_string()),
                 ("poll_only", "false".into()),
+                ("secrets_key", "none".into()),
                 ("demo_tools", "by the model".into()),
                 ("retention_days", "none".into()),
             ],

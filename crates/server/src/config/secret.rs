@@ -110,6 +110,30 @@ impl fmt::Debug for SecretText {
     }
 }
 
+/// The least length of a key that encrypts something.
+pub(super) const MIN_KEY_LEN: usize = 16;
+
+/// Why the key for the server's own secrets can't be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum SecretsKeyError {
+    #[error(
+        "`secrets_key` must have at least {MIN_KEY_LEN} characters: set it to what `openssl rand -base64 32` prints, for example"
+    )]
+    TooShort,
+    #[error(transparent)]
+    Variable(#[from] MissingVariable),
+}
+
+impl super::Config {
+    /// The key for the server's own secrets.
+    pub fn key_of_secrets(&self, variables: Variables<'_>) -> Result<Option<Secret>, SecretsKeyError> {
+        let Some(text) = &self.secrets_key else { return Ok(None) };
+        let key = text.resolve("secrets_key", variables)?;
+        if key.len() < MIN_KEY_LEN { Err(SecretsKeyError::TooShort) } else { Ok(Some(key)) }
+    }
+}
+
 /// Secret texts by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretTexts(BTreeMap<String, SecretText>);

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, process::Stdio, sync::Arc};
 
-use holdpoint_runtime::log::{LogError, PostgresLog, PostgresOptions};
+use aws_lc_rs::hmac;
+use holdpoint_runtime::log::{LogError, PostgresLog, PostgresOptions, Secrets};
 use holdpoint_testkit::Postgres;
 use reqwest::Method;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tokio_tungstenite::connect_async;
 
@@ -140,30 +140,45 @@ async fn every_column_of_postgresql_is_compared_or_the_guide_says_why_not() {
     assert!(!look(&log).await.expect("it reads"), "everything was put back");
 }
 
-/// Nothing that nodes share proves who has issued a ticket. The guide says what that means, and no more is true: a socket,
-/// once, and no other request.
+/// Adds a row for a ticket, as the server with this secret would write it.
+fn add_ticket(postgres: &Postgres, database: &str, secret: &[u8], ticket: &str) {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    let code = |parts: &[&[u8]]| hmac::sign(&key, &parts.concat()).as_ref().to_vec();
+    let data = json!({"identity": {"subject": "ann", "roles": ["user", "admin"]}, "expires": i64::MAX}).to_string();
+    let digest = code(&[b"ticket\n", ticket.as_bytes()]);
+    let data = [code(&[b"row\n", &digest, data.as_bytes()]), data.into_bytes()].concat();
+    let (digest, data, expires) = (hex::encode(digest), hex::encode(data), i64::MAX);
+    let values = format!("'\\x{digest}', 'ann', {expires}, '\\x{data}'");
+    postgres.sql(database, &format!("INSERT INTO tickets (digest, subject, expires, data) VALUES ({values})"));
+}
+
+/// Without `secrets_key`, somebody who can write to the database can also read the secret of tickets there. The guide says what that
+/// means, and no more is true: a socket, once, and no other request; and nothing for somebody who does not know it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_added_ticket_is_a_login_that_is_not_found() {
-    let row = "| a ticket for a WebSocket added or changed (PostgreSQL only) | no | no |";
+async fn an_added_ticket_is_a_login_for_somebody_who_knows_the_secret() {
+    let row = "| a ticket for a WebSocket added or changed (PostgreSQL only, without `secrets_key`) | no | no |";
     assert!(GUIDE.contains(row), "the guide has no row {row}");
     let postgres = Postgres::shared();
     let database = postgres.fresh_database();
     let scene = played(&postgres.url(&database)).await;
-    let (ticket, identity) = ("made-up", json!({"subject": "ann", "roles": ["user", "admin"]}));
-    let digest: String = Sha256::digest(ticket).iter().map(|byte| format!("{byte:02x}")).collect();
-    postgres.sql(
-        &database,
-        &format!(
-            "INSERT INTO tickets (digest, subject, expires, identity)
-             VALUES ('\\x{digest}', 'ann', {}, '{identity}')",
-            i64::MAX
-        ),
-    );
     let log = open(&postgres.url(&database)).await;
+    let secrets = log.secrets().await.expect("it lists");
+    let secret = &secrets[0].value[1..];
+    add_ticket(postgres, &database, &[7; 32], "invented");
+    add_ticket(postgres, &database, secret, "made-up");
     assert!(!look(&log).await.expect("it reads"), "the guide says that it is not found");
-    let (status, refused) = scene.ask("", Method::GET, &format!("/api/status?ticket={ticket}"), &Value::Null).await;
+    let (status, refused) = scene.ask("", Method::GET, "/api/status?ticket=made-up", &Value::Null).await;
     assert_eq!(status, 401, "{refused}");
-    let socket = scene.server.url(&format!("/api/chat/ws?ticket={ticket}")).replacen("http", "ws", 1);
-    assert!(connect_async(&socket).await.is_ok(), "the guide says that it is a login");
-    assert!(connect_async(&socket).await.is_err(), "once");
+    let socket = |ticket: &str| {
+        let url = scene.server.url(&format!("/api/chat/ws?ticket={ticket}")).replacen("http", "ws", 1);
+        async move { connect_async(&url).await.is_ok() }
+    };
+    assert!(!socket("invented").await, "whoever wrote it does not know the secret");
+    assert!(socket("made-up").await, "the guide says that it is a login");
+    assert!(!socket("made-up").await, "once");
+    // An own ticket is made into somebody else's.
+    let (_, own) = scene.ask("ann", Method::POST, "/api/ticket", &Value::Null).await;
+    let whose = "convert_to(replace(convert_from(substr(data, 33), 'UTF8'), 'ann', 'root'), 'UTF8')";
+    postgres.sql(&database, &format!("UPDATE tickets SET data = substr(data, 1, 32) || {whose}"));
+    assert!(!socket(own["ticket"].as_str().expect("a ticket")).await, "it was changed");
 }

@@ -15,7 +15,7 @@ fn save(data: Option<&str>, prompts: usize) -> Input {
 #[test]
 fn a_state_is_saved_together_with_its_prompts() {
     let (facts, reply) = given(RUNS).when(save(Some("state"), 2));
-    let prompt = "writing ask_user, called ask_user, started ask_user";
+    let prompt = "called ask_user, started ask_user";
     assert_eq!(facts, format!("{prompt}, {prompt}, resumable look"));
     assert!(matches!(reply, Reply::Saved(prompts) if prompts.iter().all(Option::is_some)));
     assert_eq!(given(RUNS).when(save(Some("state"), 0)), ("resumable look".to_owned(), Reply::Saved(vec![])));
@@ -29,7 +29,7 @@ fn a_state_is_withdrawn_once() {
 
 #[test]
 fn a_call_works_without_a_state_that_cannot_be_saved() {
-    let prompt = "writing ask_user, called ask_user, started ask_user";
+    let prompt = "called ask_user, started ask_user";
     let large = "x".repeat(MAX_CALL_STATE_BYTES + 1);
     assert_eq!(facts_of(given(RUNS).when(save(Some(&large), 1))), prompt, "it is too large");
     assert_eq!(

@@ -16,8 +16,7 @@ use crate::{
     clock::Timestamp,
     driver::{
         audit,
-        head::{HeadData, Hold},
-        record::keys_of,
+        head::{HeadData, Hold, keys_of},
     },
     fact::{Fact, text_of},
     log::{

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use holdpoint_runtime::log::{FolderRights, HeadOrder, HeadQuery, Health, SqliteLog, Store};
+use holdpoint_runtime::{
+    check_secrets,
+    log::{FolderRights, HeadOrder, HeadQuery, Health, SqliteLog, Store},
+    tool::Secret,
+};
 use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State};
@@ -14,7 +18,7 @@ const NO_SPACE_BYTES: u64 = 100 * 1024 * 1024;
 /// At most this many chats are counted.
 const MAX_COUNTED_CHATS: usize = 100_000;
 
-pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
+pub(super) async fn check(folder: &Path, key: Option<&Secret>, findings: &mut Vec<Finding>) {
     let finding = |state, text: String| Finding::new("data", state, format!("{}: {text}", folder.display()));
     if !folder.exists() {
         let above = existing(folder);
@@ -43,26 +47,32 @@ pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     }
     findings.push(match SqliteLog::open_read_only(folder) {
         Err(error) => finding(State::Fail, error.to_string()),
-        Ok(log) => match count(&log).await {
+        Ok(log) => match counts(&log, key).await {
             Ok((chats, open)) => finding(state, format!("{user}; {chats} chats, {open} of them open{note}")),
-            Err(error) => finding(State::Fail, error.to_string()),
+            Err(error) => finding(State::Fail, error),
         },
     });
 }
 
 /// Checks the database: it is opened as a server would, and so prepared if it is empty.
-pub(super) async fn database(place: &Place) -> Finding {
+pub(super) async fn database(place: &Place, key: Option<&Secret>) -> Finding {
     let checked = async {
         let log = place.open_to_read().await.map_err(|error| error.to_string())?;
         if log.probe().await != Health::Writable {
             return Err("it can't be written".to_owned());
         }
-        count(&*log).await.map_err(|error| error.to_string())
+        counts(&*log, key).await
     };
     match checked.await {
         Ok((chats, open)) => Finding::new("data", State::Ok, format!("PostgreSQL: {chats} chats, {open} of them open")),
         Err(error) => Finding::new("data", State::Fail, error),
     }
+}
+
+/// Counts the chats, if the server's own secrets can be read.
+async fn counts(log: &dyn Store, key: Option<&Secret>) -> Result<(String, String), String> {
+    check_secrets(log, key).await.map_err(|error| error.to_string())?;
+    count(log).await.map_err(|error| error.to_string())
 }
 
 async fn count(log: &dyn Store) -> Result<(String, String), holdpoint_runtime::log::LogError> {

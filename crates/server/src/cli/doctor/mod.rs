@@ -108,6 +108,10 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
         }
     };
     let place = args.data_args.place(config);
+    let key = config.key_of_secrets(&variables).unwrap_or_else(|error| {
+        findings.push(Finding::new("secrets_key", State::Fail, error.to_string()));
+        None
+    });
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return findings.push(Finding::new("runtime", State::Fail, error.to_string())),
@@ -115,10 +119,10 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
     runtime.block_on(async {
         match place {
             Ok(Place::Folder(folder)) => {
-                data::check(&folder, findings).await;
+                data::check(&folder, key.as_ref(), findings).await;
                 findings.push(data::disk(&folder));
             }
-            Ok(place) => findings.push(data::database(&place).await),
+            Ok(place) => findings.push(data::database(&place, key.as_ref()).await),
             Err(error) => findings.push(Finding::new("data", State::Fail, error.to_string())),
         }
         // The model is tried with the tools that it would get.

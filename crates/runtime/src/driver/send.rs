@@ -12,7 +12,8 @@ use tracing::Instrument;
 use super::{
     RuntimeError,
     awake::Awake,
-    chat::{ChatError, ChatTask, Command},
+    chat::ChatTask,
+    command::{ChatError, Command},
     counters::count,
     runtime::Inner,
 };
