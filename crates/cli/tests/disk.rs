@@ -1,5 +1,5 @@
-//! The real binary on a disk that is full, and on a database that somebody else has locked. What was done is not lost, nothing is done
-//! twice, and whoever asks is told within 5 seconds.
+//! The real binary on a disk that is full, and on a database that somebody else has locked. What was done is not lost, nothing is
+//! done twice, and clients are refused meanwhile. How soon, `cargo xtask full faults` measures.
 #![cfg(unix)]
 
 mod support;
@@ -9,53 +9,12 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::atomic::Ordering,
+    time::Duration,
 };
 
-use holdpoint_testkit::Gate;
 use serde_json::{Value, json};
-use support::Binary;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
-
-/// An endpoint that counts what it is sent, and answers when it may.
-struct Endpoint {
-    url: String,
-    delivered: Arc<AtomicUsize>,
-    gate: Gate,
-}
-
-impl Endpoint {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}/", listener.local_addr().expect("an address"));
-        let endpoint = Self { url, delivered: Arc::default(), gate: Gate::new() };
-        let (delivered, gate) = (Arc::clone(&endpoint.delivered), endpoint.gate.clone());
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let (delivered, gate) = (Arc::clone(&delivered), gate.clone());
-                tokio::spawn(async move {
-                    let mut request = vec![0; 64 * 1024];
-                    if stream.read(&mut request).await.is_ok_and(|read| read > 0) {
-                        delivered.fetch_add(1, Ordering::SeqCst);
-                        gate.pass().await;
-                        let body = r#"{"delivered":true}"#;
-                        let head = format!("content-type: application/json\r\ncontent-length: {}", body.len());
-                        let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\nconnection: close\r\n\r\n{body}");
-                        let _ = stream.write_all(answer.as_bytes()).await;
-                    }
-                });
-            }
-        });
-        endpoint
-    }
-}
+use support::{Binary, Endpoint, until};
 
 /// A server whose model calls the endpoint, after approval.
 struct Server {
@@ -83,19 +42,18 @@ impl Server {
         Self { binary: Binary::start(&args), endpoint, _settings: settings }
     }
 
-    /// Says something, and gives the question that comes of it.
+    /// Says something, and returns the id of the approval request that follows.
     async fn ask(&self, chat: &str) -> String {
         let body = json!({"id": chat, "messages": [{"role": "user", "content": "go"}]});
         let (status, text) = self.binary.post("/stream", &body).await;
         assert_eq!(status, 200, "{text}");
-        let (_, rest) = text.split_once("\"approvalId\":\"").unwrap_or_else(|| panic!("a question: {text}"));
+        let (_, rest) = text.split_once("\"approvalId\":\"").unwrap_or_else(|| panic!("no approval request: {text}"));
         rest.split('"').next().expect("an id").to_owned()
     }
 
-    async fn decide(&self, approval: &str) -> (u16, Value, Duration) {
-        let begun = Instant::now();
+    async fn decide(&self, approval: &str) -> (u16, Value) {
         let (status, text) = self.binary.post(&format!("/api/approvals/{approval}"), &json!({"approved": true})).await;
-        (status, serde_json::from_str(&text).expect("JSON"), begun.elapsed())
+        (status, serde_json::from_str(&text).expect("JSON"))
     }
 
     async fn is_running(&self, chat: &str) -> bool {
@@ -116,24 +74,19 @@ impl Server {
         self.endpoint.gate.open();
         self.binary.until("/ready", |status, _| status == 503).await;
         assert_eq!(self.binary.get("/health").await.0, 200);
-        let (status, answer, took) = self.decide(&second).await;
+        let (status, answer) = self.decide(&second).await;
         assert_eq!(status, 503, "{answer}");
-        assert!(took < Duration::from_secs(5), "{took:?}");
         assert_eq!(self.endpoint.delivered.load(Ordering::SeqCst), 1, "nothing runs before its decision is on disk");
         tokio::time::sleep(Duration::from_secs(2)).await;
 
         end();
         self.binary.until("/ready", |status, _| status == 200).await;
         // Nobody opens the chat: it goes on by itself.
-        let begun = Instant::now();
-        while self.is_running("first").await {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it recovers by itself");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until("the chat recovers", async || !self.is_running("first").await).await;
         let (_, text) = self.binary.get("/api/chat/first/messages").await;
         assert!(text.contains("\"delivered\":true") && !text.contains("outcome unknown"), "{text}");
         // A 503 may be either, and asking again is safe.
-        let (status, answer, _) = self.decide(&second).await;
+        let (status, answer) = self.decide(&second).await;
         assert_eq!((status, &answer["ok"]), (200, &json!(true)), "{answer}");
         self.binary.until("/api/chat/second/messages", |_, text| text.contains("\"delivered\":true")).await;
         assert_eq!(self.endpoint.delivered.load(Ordering::SeqCst), 2, "each was delivered once");

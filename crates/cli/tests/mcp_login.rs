@@ -5,16 +5,14 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use holdpoint_runtime::tool::{
     Secret, ToolContext,
     mcp::{McpOAuth, McpServer, McpSettings, McpTransport, SecretUrl},
 };
+use holdpoint_testkit::PATIENCE;
 use serde_json::json;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -82,10 +80,10 @@ async fn whoami(server: &McpServer) -> String {
 async fn tokens_of_an_mcp_login_are_stored_and_sent() {
     let (_server, base) = serve(&[]);
     let folder = tempfile::tempdir().expect("a folder");
-    let before = McpServer::start(settings(folder.path(), &base)).await.expect("is no error");
+    let before = McpServer::start(settings(folder.path(), &base)).await.expect("the start goes on without it");
     assert!(before.problem().is_some_and(|problem| problem.contains("holdpoint mcp login")), "{:?}", before.problem());
     let plain = McpSettings { oauth: None, ..settings(folder.path(), &base) };
-    let plain = McpServer::start(plain).await.expect("is no error");
+    let plain = McpServer::start(plain).await.expect("the start goes on without it");
     assert!(plain.problem().is_some_and(|problem| problem.contains("holdpoint mcp login")), "{:?}", plain.problem());
 
     let (page, code, errors) = login(folder.path(), &base).await;

@@ -317,8 +317,7 @@ fn the_doctor_reports_each_failure() {
     assert_eq!(finding(&all, "data")["state"], "ok", "one failure hides no other check");
 
     std::fs::create_dir(folder.path().join("junk")).expect("made");
-    std::fs::write(folder.path().join("junk/holdpoint.db"), "this is no database at all, and never was")
-        .expect("written");
+    std::fs::write(folder.path().join("junk/holdpoint.db"), "this has never been a database").expect("written");
     let (code, all) = findings(folder.path(), &["--config", "bad.toml", "--data", "junk"]);
     assert!(code == Some(1) && finding(&all, "data")["state"] == "fail", "{all:#}");
 }

@@ -5,21 +5,48 @@ mod support;
 use std::{
     io::{Read, Write},
     net::TcpStream,
-    time::{Duration, Instant},
 };
 
 use serde_json::json;
-use support::process::{Running, read_until, start};
+use support::{
+    Endpoint, block_until,
+    process::{Running, read_until, start},
+};
 
-/// A server whose turn takes this long.
-fn slow(millis: u64) -> (Running, tempfile::TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let script = folder.path().join("slow.json");
-    let slow = json!([[{"reasoning": ["hm"]}, {"waitMs": millis}, {"text": ["finished"]}]]);
-    let open = json!([[{"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}}]]);
-    let turns = json!({"turns": [{"when": "slow", "steps": slow}, {"when": "open", "steps": open}]});
-    std::fs::write(&script, turns.to_string()).expect("written");
-    (start(&["--ephemeral", "--model", &format!("script:{}", script.display())]), folder)
+/// A server whose turn runs until its endpoint answers.
+struct Slow {
+    server: Running,
+    endpoint: Endpoint,
+    _folder: tempfile::TempDir,
+}
+
+impl Slow {
+    async fn start() -> Self {
+        let endpoint = Endpoint::start().await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let slow = json!([[{"toolCall": {"name": "deliver", "input": {}}}], [{"text": ["finished"]}]]);
+        let open = json!([[{"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}}]]);
+        let turns = json!({"turns": [{"when": "slow", "steps": slow}, {"when": "open", "steps": open}]});
+        std::fs::write(path("script.json"), turns.to_string()).expect("written");
+        let settings = format!("[tools.deliver]\nurl = '{}'\nallow_private = true\napproval = 'never'\n", endpoint.url);
+        std::fs::write(path("h.toml"), settings).expect("written");
+        let model = format!("script:{}", path("script.json"));
+        let server = start(&["--ephemeral", "--config", &path("h.toml"), "--model", &model]);
+        Self { server, endpoint, _folder: folder }
+    }
+
+    /// Begins the turn, and waits until its endpoint has the request.
+    async fn run(&self) -> TcpStream {
+        let running = say(&self.server, "slow");
+        self.endpoint.gate.arrived().await;
+        running
+    }
+
+    /// Waits until it takes no new connections: it has seen the signal.
+    fn closed(&self) {
+        block_until("the listener is closed", || TcpStream::connect(&self.server.address).is_err());
+    }
 }
 
 fn say(server: &Running, text: &str) -> TcpStream {
@@ -38,12 +65,13 @@ fn rest(mut stream: TcpStream) -> String {
     text
 }
 
-#[test]
-fn a_signal_closes_the_listener_at_once_and_ends_waiting_responses() {
-    let (mut server, _folder) = slow(4000);
-    let mut running = say(&server, "slow");
-    read_until(&mut running, "reasoning-end");
-    let mut waiting = say(&server, "open");
+/// What only waits ends while the running turn still runs, which it does until the end of this test.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_closes_the_listener_at_once_and_ends_waiting_responses() {
+    let mut slow = Slow::start().await;
+    let running = slow.run().await;
+    let server = &slow.server;
+    let mut waiting = say(server, "open");
     read_until(&mut waiting, "tool-input-available");
     let mut events = server.request("GET /api/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
     read_until(&mut events, "ready");
@@ -57,12 +85,8 @@ fn a_signal_closes_the_listener_at_once_and_ends_waiting_responses() {
         socket
     });
 
-    let begun = Instant::now();
     server.signal();
-    while TcpStream::connect(&server.address).is_ok() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(begun.elapsed() < Duration::from_secs(2), "new connections are still taken");
+    slow.closed();
     let answer = ready(&mut probe);
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("draining"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
@@ -75,24 +99,21 @@ fn a_signal_closes_the_listener_at_once_and_ends_waiting_responses() {
         // A close frame, and 1001: going away.
         assert_eq!((frame[0], &frame[2..4]), (0x88, 1001_u16.to_be_bytes().as_slice()), "{frame:?}");
     }
-    assert!(begun.elapsed() < Duration::from_secs(3), "what only waits does not wait for what runs");
-    assert!(server.child.try_wait().expect("a status").is_none(), "the running turn is let finish");
+    assert!(slow.server.child.try_wait().expect("a status").is_none(), "the running turn may finish");
+    slow.endpoint.gate.open();
     let answer = rest(running);
     assert!(answer.contains("finished") && answer.contains("[DONE]"), "{answer}");
-    assert_eq!(server.child.wait().expect("ends").code(), Some(0));
-    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert_eq!(slow.server.child.wait().expect("ends").code(), Some(0));
 }
 
-#[test]
-fn a_second_signal_ends_at_once() {
-    let (mut server, _folder) = slow(20_000);
-    let mut running = say(&server, "slow");
-    read_until(&mut running, "reasoning-end");
-    server.signal();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(server.child.try_wait().expect("a status").is_none(), "the turn is let run");
-    let begun = Instant::now();
-    server.signal();
-    assert_eq!(server.child.wait().expect("ends").code(), Some(128 + 15));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+/// The exit code says that it was the second signal: after the time that turns have to finish, it would be 0.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_ends_at_once() {
+    let mut slow = Slow::start().await;
+    let _running = slow.run().await;
+    slow.server.signal();
+    slow.closed();
+    assert!(slow.server.child.try_wait().expect("a status").is_none(), "the running turn may finish");
+    slow.server.signal();
+    assert_eq!(slow.server.child.wait().expect("ends").code(), Some(128 + 15));
 }

@@ -25,7 +25,7 @@ use holdpoint_runtime::{
     turn::{Answered, FrontendResult},
     wire::{Listed, View},
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
+use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock, facts};
 use serde_json::{Value, json};
 
 /// A tool that counts how often it ran.
@@ -68,12 +68,6 @@ fn approval(chunks: &[Chunk]) -> ApprovalId {
         _ => None,
     });
     asked.expect("a question")
-}
-
-async fn facts(log: &dyn Store, chat: &str) -> Vec<Fact> {
-    let batches = log.read(&ChatId::from(chat), 0, 1000).await.expect("can be read");
-    let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-    batches.iter().flat_map(|batch| read(&batch.payload)).collect()
 }
 
 /// Waits until the turn of a chat is over.

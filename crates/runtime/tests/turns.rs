@@ -98,9 +98,7 @@ impl World {
     }
 
     async fn facts(&self) -> Vec<Fact> {
-        let batches = self.log.read(&chat(), 0, 100_000).await.expect("can be read");
-        let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-        batches.iter().flat_map(|batch| read(&batch.payload)).collect()
+        holdpoint_testkit::facts(&*self.log, chat()).await
     }
 
     async fn messages(&self) -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! Test support: a manual clock, a fault-injecting log, and the contract suite for log engines.
+//! Test support: a manual clock, a fault-injecting log, the contract suite for log engines, and waiting for a condition.
 //!
 //! For tests only: code here panics where a test should fail.
 //!
@@ -14,6 +14,7 @@
 //! ```
 
 mod clock;
+mod facts;
 mod faulty_log;
 mod gate;
 pub mod log_suite;
@@ -21,11 +22,14 @@ pub mod log_suite;
 mod postgres;
 mod shared_log;
 mod tail;
+mod wait;
 
 pub use clock::ManualClock;
+pub use facts::facts;
 pub use faulty_log::{AppendFault, FaultyLog, ReadFault};
 pub use gate::Gate;
 #[cfg(unix)]
 pub use postgres::Postgres;
 pub use shared_log::SharedLog;
 pub use tail::tail;
+pub use wait::{PATIENCE, block_until, until, within};

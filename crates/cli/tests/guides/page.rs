@@ -46,7 +46,7 @@ impl Page {
     /// The next block, which has to be in this language, below this heading.
     pub(crate) fn next(&mut self, heading: &str, language: &str) -> Block {
         let Some(block) = self.blocks.pop_front() else {
-            panic!("{}: there is no further block, where the script expects {language} below `{heading}`", self.name)
+            panic!("{}: the page has no further block, but the script expects {language} below `{heading}`", self.name)
         };
         assert_eq!(
             (block.heading.as_str(), block.language.as_str()),

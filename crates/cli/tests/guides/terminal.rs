@@ -9,8 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything here takes, shorter than anybody waits.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use holdpoint_testkit::PATIENCE;
 
 /// What a process has printed so far, and whether that was all.
 #[derive(Default)]

@@ -64,7 +64,7 @@ pub(crate) fn read_until(stream: &mut TcpStream, end: &str) -> String {
 impl Running {
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("connects");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.set_read_timeout(Some(super::PATIENCE)).expect("a timeout");
         stream
     }
 

@@ -26,7 +26,7 @@ use reqwest::Method;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{PATIENCE, Person, Setup, TestServer, keys_of};
+use support::{Person, Setup, TestServer, keys_of, until};
 use tempfile::TempDir;
 
 const PEOPLE: [Person; 4] = [
@@ -122,18 +122,6 @@ impl Scene {
         body
     }
 
-    /// Waits until something is so.
-    async fn until(&self, is_so: impl AsyncFn() -> bool) -> bool {
-        let since = std::time::Instant::now();
-        while since.elapsed() < PATIENCE {
-            if is_so().await {
-                return true;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        false
-    }
-
     async fn settled(&self, chat: &str) {
         for _ in 0..1000 {
             let chats = self.get("ann", "/api/chats").await;
@@ -181,7 +169,7 @@ impl Scene {
 enum Verdict {
     /// It is a finding, and the exit code is 1.
     Found,
-    /// It is printed, and is no finding: it may be right.
+    /// It is printed, but is not a finding: it may be right.
     Named,
     /// Nothing.
     No,
@@ -986,14 +974,14 @@ async fn a_hold_expires_although_its_row_was_changed() {
         assert_ne!(stored(), row);
         // Long before the deadline.
         scene.server.clock.advance(Duration::from_secs(20));
-        assert!(scene.until(async || stored() == row).await, "change {each}: the row is not what it was");
+        until(&format!("change {each}: the row is what it was"), async || stored() == row).await;
         assert_eq!(scene.get("ann", "/api/approvals").await.as_array().map(Vec::len), Some(1), "it waits");
         scene.server.clock.set(Timestamp(deadline.cast_unsigned()));
         let has_expired = async || {
             let holds = scene.get("ann", "/api/chat/waits/holds").await;
             holds[0]["outcome"]["cause"] == "expired"
         };
-        assert!(scene.until(has_expired).await, "change {each}: it does not expire");
+        until(&format!("change {each}: it expires"), has_expired).await;
         assert_eq!(scene.ran(), Vec::<Value>::new());
     }
 }
