@@ -43,7 +43,7 @@ export class Front {
 
   /** `nodes` are URLs. */
   static async open(nodes, { route = "round" } = {}) {
-    if (!ROUTES.includes(route)) throw new Error(`there is no route ${route}, only ${ROUTES.join(" and ")}`);
+    if (!ROUTES.includes(route)) throw new Error(`unknown route ${route}: expected ${ROUTES.join(" or ")}`);
     const front = new Front();
     front.#nodes = nodes.map((url) => new URL(url));
     front.#route = route;

@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "holdpoint-runtime",
     "holdpoint-demo",
     "holdpoint-server",
+    "holdpoint-cli",
 ];
 
 /// What the pages of the crates tell a reader to choose. The server without any has the runtime without any below it.
@@ -48,7 +49,7 @@ fn features(metadata: &str, package: &str) -> Result<Vec<String>> {
     let features = packages
         .filter(|each| each["name"] == package)
         .find_map(|each| each["features"].as_object())
-        .ok_or_else(|| Failure::new(format!("cargo metadata: there is no package {package}")))?;
+        .ok_or_else(|| Failure::new(format!("cargo metadata does not list the package {package}")))?;
     Ok(features.keys().filter(|name| *name != "default").cloned().collect())
 }
 
@@ -73,7 +74,7 @@ mod tests {
             {"name": "a", "features": {"default": ["one"], "one": [], "two": ["dep:c"]}}]}"#;
         assert_eq!(features(metadata, "a").expect("it is there"), ["one", "two"]);
         let missing = features(metadata, "c").expect_err("it is not there");
-        assert!(missing.to_string().ends_with("there is no package c"), "{missing}");
+        assert!(missing.to_string().ends_with("does not list the package c"), "{missing}");
     }
 
     #[test]

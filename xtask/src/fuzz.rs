@@ -99,10 +99,10 @@ fn targets(root: &Path) -> Result<Vec<String>> {
 
 fn choose(all: Vec<String>, wanted: Option<&str>) -> Result<Vec<String>> {
     match wanted {
-        None if all.is_empty() => Err(Failure::new(format!("there is no target in {FOLDER}/fuzz_targets"))),
+        None if all.is_empty() => Err(Failure::new(format!("{FOLDER}/fuzz_targets has no targets"))),
         None => Ok(all),
         Some(name) if all.iter().any(|target| target == name) => Ok(vec![name.to_owned()]),
-        Some(name) => Err(Failure::usage(format!("there is no fuzz target `{name}`. These exist: {}", all.join(", ")))),
+        Some(name) => Err(Failure::usage(format!("unknown fuzz target `{name}`. Targets: {}", all.join(", ")))),
     }
 }
 

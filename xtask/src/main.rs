@@ -123,7 +123,7 @@ fn dispatch(args: &[String]) -> Result {
         Some((name, rest)) => (name.as_str(), rest),
     };
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
-        return Err(Failure::usage(format!("there is no command `{name}`. These exist:\n\n{}", list())));
+        return Err(Failure::usage(format!("unknown command `{name}`. Commands:\n\n{}", list())));
     };
     // The benchmarks print their own help.
     if name != "bench" && rest.iter().any(|arg| matches!(arg.as_str(), "-h" | "--help")) {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_named_with_the_list() {
-        let failure = dispatch(&["tset".to_owned()]).expect_err("there is no such command");
+        let failure = dispatch(&["tset".to_owned()]).expect_err("the command is unknown");
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("`tset`"), "{failure}");
         for task in TASKS {

@@ -136,7 +136,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
 
 /// The stage of this name.
 pub(crate) fn named(name: &str) -> Result<&'static Stage> {
-    STAGES.iter().find(|stage| stage.name == name).ok_or_else(|| Failure::new(format!("there is no stage `{name}`")))
+    STAGES.iter().find(|stage| stage.name == name).ok_or_else(|| Failure::new(format!("unknown stage `{name}`")))
 }
 
 fn typescript(root: &Path) -> Result {

@@ -41,7 +41,7 @@ for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {
   });
 }
 
-test("a file that is no capture is refused in words", async ({ console, page }) => {
+test("a file that is not a capture is refused with a reason", async ({ console, page }) => {
   await console.open("sse", undefined, { dock: "inspector" });
   const panel = page.getByRole("tabpanel", { name: "Inspector" });
   await panel

@@ -120,7 +120,7 @@ test.describe("a link to a request that takes two", () => {
     }
     expect(ledger.runs).toEqual([{ vendor: "Vendor 1", amount: 100 }]);
 
-    // A denial is no success, and a request that was withdrawn is neither.
+    // A denial is not a success, and a withdrawn request is neither.
     const other = await idOf(2);
     expect(await api(server.api, "bob").decide(other, { approved: false, reason: "no" })).toBe(200);
     await carol.open(`/hold/${other}`);

@@ -53,7 +53,7 @@ test.describe("three people on two nodes", () => {
     await expect(bob.pane.getByRole("button", { name: /^Approve/ })).toHaveCount(0);
     await bob.expectNoFindings();
     await expect(carol.pane).toContainText("1 of 2: bob");
-    // A vote is no decision.
+    // A vote is not a decision.
     await expect(card).toContainText("Waiting for an approver");
 
     await carol.expectReady("Pay 50 USD to Hanako");

@@ -114,7 +114,7 @@ test.describe("the old button of an approval request that is gone", () => {
       };
       await context.request.post(`${server.api}/api/chat`, { data: { ...body, trigger: "submit-message" } });
       const approve = card.getByRole("button", { name: /^Approve/ });
-      // The page may learn of it by itself in the meantime, and then there is no button to press.
+      // The page may learn of it by itself in the meantime, and then the button is gone.
       const isGone = () => approve.count().then((buttons) => buttons === 0);
       await approve.click({ timeout: 3000 }).catch(async (reason) => expect(await isGone(), `${reason}`).toBe(true));
       await expect(card).toContainText("Withdrawn");

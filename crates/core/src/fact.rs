@@ -20,7 +20,7 @@ use crate::{
     model::{ProviderState, Usage},
     request_terms::RequestTerms,
     subject::Subject,
-    tool::{CallState, Execution, Returns, StoredFile, Wait},
+    tool::{CallState, Execution, Returns, StoredFile, ToolOrigin, Wait},
 };
 
 /// One thing that happened in a chat. What is stored never changes. A version that writes something which the one before it
@@ -57,10 +57,10 @@ pub enum Fact {
     TurnStarted {
         message: MessageId,
         order: CallOrder,
-        /// Whether the client that began it gets text only when no approval request can follow. The history then holds
-        /// it back too.
+        /// Whether the client that began it wants text only when no approval request can follow. The history, which is for any
+        /// client, then holds it back too.
         holds_text: bool,
-        /// Whether any available tool could need approval. If so, other clients may want its text held back.
+        /// Whether any available tool could need approval. If not, nobody's text is held back.
         can_ask: bool,
         /// Whether the responses of the client that began it end at every frontend call, whatever the tool says.
         is_resubmit: bool,
@@ -98,11 +98,12 @@ pub enum Fact {
         #[serde(deserialize_with = "json::value")]
         input: Value,
         execution: Execution,
+        /// How a response waits for it, by the tool.
         wait: Wait,
         returns: Returns,
         /// Where the tool comes from, for tools that come and go.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        origin: Option<String>,
+        origin: Option<ToolOrigin>,
         /// Whether the call needs approval. A stock client must not see a frontend call as available before that.
         needs_approval: bool,
         /// The result of the tool's own check whether the call needs approval. It is never evaluated again.
@@ -343,7 +344,7 @@ pub struct Checked {
 pub struct NextTurn {
     /// The order in which calls are started.
     pub order: CallOrder,
-    /// Whether its text is held back while an approval request is still possible.
+    /// Whether its client wants text held back while an approval request is still possible.
     pub holds_text: bool,
     /// Whether its responses end at every frontend call, whatever the tool says.
     pub is_resubmit: bool,
@@ -392,6 +393,14 @@ impl Outcome {
         match self {
             Outcome::Denied { .. } if cause == Cause::Superseded => Outcome::Error(SUPERSEDED.to_owned()),
             other => other.clone(),
+        }
+    }
+
+    /// The outcome for clients without denials: a denial is an error with the person's reason.
+    pub fn without_denial(self) -> Self {
+        match self {
+            Outcome::Denied { reason } => Outcome::Error(Self::denial_text(reason.as_deref())),
+            other => other,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{broadcast, watch};
@@ -9,17 +10,17 @@ use tokio::sync::{broadcast, watch};
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, Due, Found,
     GrantQuery, HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Index, Listed, ListedHold, Log,
-    LogError, Misfit, NodeId, Revocation, Store, Stored, StoredGrant, Usage, Wakeup,
+    LogError, Misfit, NodeId, Revocation, Secrets, Store, Stored, StoredGrant, StoredSecret, Usage, Wakeup,
 };
 use holdpoint_core::{clock::Timestamp, subject::Subject};
 
-/// Makes the trait, and the store that it is. A method of [`Log`] or [`Index`] that is missing here does not compile.
+/// Makes the trait, and the store that it is. A method of [`Log`], [`Index`] or [`Secrets`] that is missing here does not compile.
 macro_rules! forward {
     ($($trait:ident {
         $(fn $name:ident $(<$of:lifetime>)? (& $($life:lifetime)? $self:ident $(, $arg:ident: $ty:ty)* $(,)?) -> $result:ty;)*
     })*) => {
         /// A log engine on top of another one, which compresses, encrypts or counts what is stored. It has every method of
-        /// [`Log`] and [`Index`]; those that it does not change are the inner engine's, and so is its cluster.
+        /// [`Log`], [`Index`] and [`Secrets`]; those that it does not change are the inner engine's, and so is its cluster.
         ///
         /// See [`Store`] for an example.
         pub trait ForwardLog: Send + Sync + fmt::Debug + 'static {
@@ -88,5 +89,10 @@ forward! {
             holds: HoldChanges
         ) -> BoxFuture<'a, Result<bool, LogError>>;
         fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>>;
+    }
+
+    Secrets {
+        fn secrets(&self) -> BoxFuture<'_, Result<Vec<StoredSecret>, LogError>>;
+        fn set_secret(&self, secret: StoredSecret, expected: Option<Bytes>) -> BoxFuture<'_, Result<bool, LogError>>;
     }
 }

@@ -44,11 +44,11 @@ pub use misfits::Misfit;
 pub use postgres::{PostgresError, PostgresLog, PostgresOptions};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{FolderRights, SqliteError, SqliteLog};
-pub use store::{Cluster, Index, Log, OneNode, Store};
+pub use store::{Cluster, Index, Log, OneNode, Secrets, Store, StoredSecret};
 pub use types::{
     Append, AppendId, AppendResult, Batch, ChatChange, DeleteResult, Deletion, Digest, Due, Found, Head, HeadOrder,
     HeadQuery, Health, HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key, Listed,
-    ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+    ListedHold, LogError, NodeId, Ownership, Stored, TicketRow, Usage, Wakeup,
 };
 
 /// The size of a page of holds that is full before it has as many as wanted. Inputs can be large.

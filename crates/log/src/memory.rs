@@ -12,7 +12,7 @@ use tokio::sync::{broadcast, watch};
 
 use super::{
     Append, AppendId, AppendResult, AuditRow, Batch, BatchHash, ChatChange, Cluster, DeleteResult, Deletion, Found,
-    Head, Health, HoldRow, NodeId, OneNode, Ownership, Store, Stored, WAKEUPS, Wakeup,
+    Head, Health, HoldRow, NodeId, OneNode, Ownership, Store, Stored, StoredSecret, WAKEUPS, Wakeup,
 };
 use holdpoint_core::{approvers::Approver, clock::Timestamp, subject::Subject};
 
@@ -23,6 +23,7 @@ mod holds;
 mod index;
 mod log;
 mod record;
+mod secrets;
 
 use grants::Grants;
 use record::Record;
@@ -31,6 +32,8 @@ use record::Record;
 pub struct MemoryLog {
     /// Locked for one operation at a time, never across an await.
     chats: Mutex<Chats>,
+    /// Locked in the same way.
+    secrets: Mutex<BTreeMap<Box<str>, StoredSecret>>,
     wakeups: broadcast::Sender<Wakeup>,
     health: watch::Sender<Health>,
 }
@@ -94,7 +97,12 @@ impl MemoryLog {
 
 impl Default for MemoryLog {
     fn default() -> Self {
-        Self { chats: Mutex::default(), wakeups: broadcast::Sender::new(WAKEUPS), health: watch::Sender::default() }
+        Self {
+            chats: Mutex::default(),
+            secrets: Mutex::default(),
+            wakeups: broadcast::Sender::new(WAKEUPS),
+            health: watch::Sender::default(),
+        }
     }
 }
 

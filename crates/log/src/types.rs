@@ -354,6 +354,19 @@ pub struct Usage {
     pub open: usize,
 }
 
+/// A ticket, as the nodes keep it for each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketRow {
+    /// By which it is found. The ticket itself is stored nowhere.
+    pub digest: [u8; 32],
+    /// Whose it is.
+    pub subject: Subject,
+    /// From when on it is of no use.
+    pub expires: Timestamp,
+    /// What it is good for: the runtime's own data.
+    pub data: Bytes,
+}
+
 /// Something has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wakeup {

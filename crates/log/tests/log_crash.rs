@@ -127,7 +127,7 @@ async fn a_commit_that_fails_is_unknown_and_harms_nothing() {
     assert_eq!(batches.iter().map(|batch| batch.payload.len()).collect::<Vec<_>>(), [1000; 3]);
 }
 
-/// A database that has lost its contents is no unfinished one: a new one would hide that the chats are gone.
+/// A database that has lost its contents is not an unfinished one: creating a new one would hide that the chats are gone.
 #[tokio::test]
 async fn a_database_that_lost_its_contents_is_refused() {
     let lost = |with_log: bool| {

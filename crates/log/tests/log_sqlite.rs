@@ -78,7 +78,7 @@ fn what_cannot_be_opened_is_named() {
     fs::remove_file(&file).expect("it is there");
     let database = dir.path().join("holdpoint.db");
     fs::write(&database, "something else, and long enough to be looked at".repeat(100)).expect("it writes");
-    let error = SqliteLog::open(dir.path()).expect_err("it is no database");
+    let error = SqliteLog::open(dir.path()).expect_err("it is not a database");
     assert!(error.to_string().starts_with(&format!("{} can't be opened: ", database.display())), "{error}");
 }
 

@@ -57,6 +57,14 @@ impl ChatRequest {
             ClientMessage { id: None, role: Role::User, metadata: None, parts: vec![Part::Text(TextPart::done(text))] };
         Self { id: Some(chat.into()), messages: vec![message], trigger: Trigger::default(), message_id: None }
     }
+
+    /// The index of the message that it continues, if it brings answers and no new message: the last one, unless it names
+    /// an older assistant message. `None` if it has no messages.
+    pub fn continued(&self) -> Option<usize> {
+        let is_named = |message: &ClientMessage| message.role == Role::Assistant && message.id == self.message_id;
+        let named = self.message_id.as_ref().and_then(|_| self.messages.iter().rposition(is_named));
+        named.or(self.messages.len().checked_sub(1))
+    }
 }
 
 /// One answer in a client's message.

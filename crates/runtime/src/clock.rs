@@ -17,6 +17,11 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
     /// Completes when `now` has reached the time.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
+    /// Completes after this time, which is counted from this call. Setting the clock meanwhile makes it neither shorter nor
+    /// longer, where there is a time that cannot be set.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.sleep_until(self.now().after(duration))
+    }
 }
 
 /// The machine's own clock.
@@ -37,6 +42,10 @@ impl Clock for SystemClock {
                 tokio::time::sleep(Duration::from_millis(left.min(60_000))).await;
             }
         })
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
     }
 }
 
@@ -85,6 +94,10 @@ impl Clock for SharedClock {
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         // Whoever waits for a deadline looks again every second, so a correction meanwhile is not missed.
         self.own.sleep_until(Timestamp(at.0.saturating_add_signed(self.offset().saturating_neg())))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.own.sleep(duration)
     }
 }
 

@@ -76,6 +76,7 @@
 //! | feature | default | adds |
 //! | --- | --- | --- |
 //! | `sqlite` | yes | the log in SQLite (`log::SqliteLog`), built from source |
+//! | `encryption` | no | a key that encrypts the server's own secrets in the log ([`RuntimeBuilder::secrets_key`]) |
 //! | `postgres` | no | the log in PostgreSQL (`log::PostgresLog`), for several nodes |
 //! | `providers` | no | models of OpenAI, Anthropic, Gemini and Ollama (`model::provider`) |
 //! | `mcp` | no | tools of MCP servers (`tool::mcp`) |
@@ -89,12 +90,14 @@ pub mod clock;
 mod driver;
 mod metrics;
 
+#[cfg(feature = "encryption")]
+pub use driver::check_secrets;
 pub use driver::{
     Admin, Agent, Anchor, ApprovalCursor, ApprovalFilter, ApprovalRow, ApprovalState, Audit, AuditCursor, Change,
     Changes, ChatCursor, ChatSummary, Chats, Counts, CursorError, DELETED, Finding, GONE, GrantAnchor, GrantCursor,
     Grants, Hold, Inbox, Limits, LineChange, Live, LiveStream, LiveTaken, Next, OpenHold, Page, ResponseStream,
-    Runtime, RuntimeBuilder, RuntimeError, StartError, StoredChat, Tickets, Verified, audit_line, gone_chunks,
-    gone_message, input_sha256, transfer, verify, verify_chain, verify_grants, verify_tables,
+    Runtime, RuntimeBuilder, RuntimeError, SecretsError, StartError, StoredChat, Tickets, Verified, audit_line,
+    gone_chunks, gone_message, input_sha256, transfer, verify, verify_chain, verify_grants, verify_tables,
 };
 pub use tool::{Tool, ToolContext, ToolError, ToolSet};
 

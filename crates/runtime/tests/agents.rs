@@ -17,16 +17,15 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Agent, Runtime,
     fact::Fact,
-    log::{Log, MemoryLog, Store},
+    log::{MemoryLog, Store},
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{Instructions, MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
     wire::{Resume, View},
 };
+use holdpoint_testkit::{PATIENCE, facts, within};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 fn calling(tool: &str) -> Arc<ScriptModel> {
     let steps = json!([[{"toolCall": {"name": tool, "input": {}}}], [{"text": ["done"]}]]);
@@ -41,7 +40,7 @@ fn tools(tool: ToolBuilder) -> ToolSet {
 async fn say(runtime: &Runtime, chat: &str) -> Vec<Chunk> {
     let (_, response) =
         runtime.submit(&Subject::local(), ChatRequest::user(chat, "go"), View::default()).await.expect("is taken");
-    tokio::time::timeout(PATIENCE, response.collect()).await.expect("the response ends")
+    within("the response ends", response.collect()).await
 }
 
 /// The outputs of a response, and whether each is preliminary.
@@ -49,11 +48,6 @@ fn outputs(chunks: &[Chunk]) -> Vec<(Value, bool)> {
     let outputs = chunks.iter().map(|chunk| serde_json::to_value(chunk).expect("json"));
     let outputs = outputs.filter(|chunk| chunk["type"] == "tool-output-available");
     outputs.map(|chunk| (chunk["output"].clone(), chunk["preliminary"] == true)).collect()
-}
-
-async fn facts(log: &MemoryLog) -> Vec<Fact> {
-    let batches = log.read(&ChatId::from("c"), 0, 10_000).await.expect("it reads");
-    batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts")).collect()
 }
 
 /// A tool that reports, waits until the test has seen it, and ends.
@@ -77,7 +71,7 @@ async fn the_client_sees_the_progress_while_the_tool_runs() {
     let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
     let mut chunks = Vec::new();
     loop {
-        chunks.push(tokio::time::timeout(PATIENCE, response.next()).await.expect("in time").expect("a chunk"));
+        chunks.push(within("the response goes on", response.next()).await.expect("a chunk"));
         if outputs(&chunks) == [(json!("1 of 2"), true)] {
             break;
         }
@@ -90,10 +84,10 @@ async fn the_client_sees_the_progress_while_the_tool_runs() {
         .expect("is resumed");
     seen.notify_one();
     let resumed: Vec<Chunk> = match resumed {
-        Some(resumed) => tokio::time::timeout(PATIENCE, resumed.collect()).await.expect("in time"),
+        Some(resumed) => within("the response goes on", resumed.collect()).await,
         None => panic!("nothing is being written"),
     };
-    chunks.extend(tokio::time::timeout(PATIENCE, response.collect::<Vec<_>>()).await.expect("in time"));
+    chunks.extend(within("the response goes on", response.collect::<Vec<_>>()).await);
     let expected = [(json!("1 of 2"), true), (json!("2 of 2"), false)];
     assert_eq!(outputs(&chunks), expected);
     assert_eq!(outputs(&resumed), expected);
@@ -122,7 +116,7 @@ async fn a_tool_that_reports_all_the_time_writes_little() {
     let all = outputs(&chunks);
     let (last, preliminary) = all.split_last().expect("an outcome");
     assert!(!last.1 && (2..=6).contains(&preliminary.len()), "{all:?}");
-    let stored = facts(&log).await.iter().filter(|fact| matches!(fact, Fact::Progressed { .. })).count();
+    let stored = facts(&*log, "c").await.iter().filter(|fact| matches!(fact, Fact::Progressed { .. })).count();
     assert_eq!(stored, preliminary.len());
     assert!(last.0.as_u64() > Some(100), "{last:?}");
 }
@@ -178,10 +172,7 @@ async fn a_chat_has_its_own_agent() {
         .decide(approval.approval_id, DecisionRequest::from(true))
         .await
         .expect("is decided");
-    tokio::time::timeout(PATIENCE, runtime.chats(&Subject::local()).idle(&ChatId::from("special")))
-        .await
-        .expect("in time")
-        .expect("is idle");
+    within("the chat is idle", runtime.chats(&Subject::local()).idle(&ChatId::from("special"))).await.expect("is idle");
     assert_eq!(runs.load(Ordering::SeqCst), 1);
     let messages = runtime.chats(&Subject::local()).messages(&ChatId::from("special")).await.expect("is there");
     let text = serde_json::to_string(&messages).expect("json");
@@ -209,8 +200,8 @@ impl Remembering {
 }
 
 impl Model for Remembering {
-    fn version(&self) -> &str {
-        self.script.version()
+    fn name(&self) -> &str {
+        self.script.name()
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {

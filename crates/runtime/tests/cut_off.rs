@@ -23,6 +23,7 @@ use holdpoint_runtime::{
     },
     wire::View,
 };
+use holdpoint_testkit::{PATIENCE, facts, within};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -30,7 +31,6 @@ use tokio::{
     sync::watch,
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
 const INTERRUPTED: &str = "interrupted: outcome unknown";
 const UNKNOWN: &str = "do not repeat it without asking the user";
 const REPEATABLE: &str = "The call can be made again";
@@ -64,8 +64,8 @@ impl Listening {
 }
 
 impl Model for Listening {
-    fn version(&self) -> &str {
-        self.script.version()
+    fn name(&self) -> &str {
+        self.script.name()
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
@@ -135,7 +135,7 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
     let mut runtime = start().await;
     let request = ChatRequest::user("c", "go");
     let _response = runtime.submit(&me(), request, View::default()).await.expect("is taken");
-    tokio::time::timeout(PATIENCE, begun).await.expect("it is begun");
+    within("the call begins", begun).await;
     match way {
         // Only then is a running tool cancelled.
         Way::Shutdown => {
@@ -159,12 +159,12 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
         return Cut { cause, text: String::new(), told: String::new() };
     }
     let request = ChatRequest::user("c", "again, please");
-    tokio::time::timeout(PATIENCE, runtime.chats(&me()).idle(&chat())).await.expect("in time").expect("a chat");
+    within("the chat is idle", runtime.chats(&me()).idle(&chat())).await.expect("a chat");
     drop(runtime.submit(&me(), request, View::default()).await.expect("is taken"));
-    tokio::time::timeout(PATIENCE, runtime.chats(&me()).idle(&chat())).await.expect("in time").expect("a chat");
-    let batches = log.read(&chat(), 0, 1000).await.expect("it reads");
-    let facts = batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts"));
-    let settled: Vec<(Outcome, Cause)> = facts
+    within("the chat is idle", runtime.chats(&me()).idle(&chat())).await.expect("a chat");
+    let settled: Vec<(Outcome, Cause)> = facts(&*log, chat())
+        .await
+        .into_iter()
         .filter_map(|fact| match fact {
             Fact::Settled { outcome, cause, .. } => Some((outcome, cause)),
             _ => None,
@@ -183,11 +183,8 @@ async fn outcome(tool: Tool) -> Cut {
     let builder = Runtime::builder(Arc::clone(&model) as _).log(Arc::clone(&log) as _).tools(tools);
     let runtime = builder.start().await.expect("starts");
     let _response = runtime.submit(&me(), ChatRequest::user("c", "go"), View::default()).await.expect("is taken");
-    tokio::time::timeout(PATIENCE, runtime.chats(&me()).idle(&chat())).await.expect("in time").expect("a chat");
-    let batches = log.read(&chat(), 0, 1000).await.expect("it reads");
-    let mut facts =
-        batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts"));
-    let settled = facts.find_map(|fact| match fact {
+    within("the chat is idle", runtime.chats(&me()).idle(&chat())).await.expect("a chat");
+    let settled = facts(&*log, chat()).await.into_iter().find_map(|fact| match fact {
         Fact::Settled { outcome, cause, .. } => Some((outcome, cause)),
         _ => None,
     });
@@ -430,7 +427,7 @@ async fn the_outcome_of_a_handler_is_its_own_word() {
         ("it fails", Tool::server("act", "Acts", failing), Known::Yes),
         ("it does not know", Tool::server("act", "Acts", unsure), Known::No),
         ("it panics", Tool::server("act", "Acts", panicking), Known::No),
-        ("it takes too long", Tool::server("act", "Acts", slow).time_limit(limit), Known::No),
+        ("it takes too long", Tool::server("act", "Acts", slow).timeout(limit), Known::No),
     ] {
         assert_known(&outcome(tool.build().expect("a tool")).await, known, what);
     }
@@ -438,7 +435,7 @@ async fn the_outcome_of_a_handler_is_its_own_word() {
 
 /// A read changes nothing, and an idempotent call nothing a second time: there is nobody to ask.
 #[tokio::test]
-async fn a_call_that_can_be_made_again_is_told_so() {
+async fn the_model_learns_that_a_call_can_be_repeated() {
     let tool = |port: u16, is_get: bool, timeout: Duration| {
         let method = if is_get { "GET" } else { "POST" }.to_owned();
         let url = format!("http://127.0.0.1:{port}/rates");

@@ -21,11 +21,11 @@ use holdpoint_runtime::{
     log::{MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
-    tool::{Decisions, Prompt, Tool, ToolContext, ToolSet},
+    tool::{Decisions, Prompt, Tool, ToolContext, ToolOrigin, ToolSet},
     turn::{Answered, FrontendResult},
     wire::{Listed, View},
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
+use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock, facts};
 use serde_json::{Value, json};
 
 /// A tool that counts how often it ran.
@@ -68,12 +68,6 @@ fn approval(chunks: &[Chunk]) -> ApprovalId {
         _ => None,
     });
     asked.expect("a question")
-}
-
-async fn facts(log: &dyn Store, chat: &str) -> Vec<Fact> {
-    let batches = log.read(&ChatId::from(chat), 0, 1000).await.expect("can be read");
-    let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-    batches.iter().flat_map(|batch| read(&batch.payload)).collect()
 }
 
 /// Waits until the turn of a chat is over.
@@ -253,13 +247,15 @@ async fn a_running_tool_asks_the_user() {
 #[tokio::test]
 async fn an_approval_does_not_run_another_tool_of_the_same_name() {
     let ran = Arc::new(AtomicUsize::new(0));
-    let named = |origin: &str| -> ToolSet {
+    let named = |place: &str| -> ToolSet {
         let ran = Arc::clone(&ran);
         let tool = Tool::server("count", "Counts", move |_: Value, _: ToolContext| {
             ran.fetch_add(1, Ordering::SeqCst);
             async move { Ok(json!({})) }
         });
-        [tool.approve_always().origin(origin).build().expect("a valid tool")].into_iter().collect()
+        [tool.approve_always().origin(ToolOrigin::Program(place.to_owned())).build().expect("a valid tool")]
+            .into_iter()
+            .collect()
     };
     let runtime = start(Arc::new(MemoryLog::default()), named("one server")).await;
     let chunks = read(&mut submit(&runtime, said("c")).await).await;

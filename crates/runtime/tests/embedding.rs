@@ -20,17 +20,15 @@ use holdpoint_runtime::{
     clock::Timestamp,
     fact::Fact,
     identity::Role,
-    log::{Log, MemoryLog},
+    log::MemoryLog,
     model::ScriptModel,
     subject::Subject,
     tool::{ApprovalContext, DuplicateTool, Prompt, Tool, ToolBuilder, ToolContext, ToolError, ToolSet},
     turn::Answered,
     wire::View,
 };
-use holdpoint_testkit::ManualClock;
+use holdpoint_testkit::{ManualClock, PATIENCE, facts, until, within};
 use serde_json::{Value, json};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A model that calls the tool `act` once with this input.
 fn calling(input: &Value) -> Arc<ScriptModel> {
@@ -51,7 +49,7 @@ fn builder(tool: ToolBuilder, input: &Value) -> RuntimeBuilder {
 async fn say(runtime: &Runtime) -> Vec<Chunk> {
     let request = ChatRequest::user("c", "go");
     let (_, response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
-    tokio::time::timeout(PATIENCE, response.collect()).await.expect("the response ends")
+    within("the response ends", response.collect()).await
 }
 
 fn chat() -> ChatId {
@@ -61,11 +59,6 @@ fn chat() -> ChatId {
 /// The JSON of all chunks, to look into.
 fn text(chunks: &[Chunk]) -> String {
     chunks.iter().map(|chunk| serde_json::to_string(chunk).expect("json")).collect::<Vec<_>>().join("\n")
-}
-
-async fn facts(log: &MemoryLog) -> Vec<Fact> {
-    let batches = log.read(&chat(), 0, 1000).await.expect("it reads");
-    batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts")).collect()
 }
 
 /// A tool that is checked against the limit of its user.
@@ -132,7 +125,7 @@ async fn a_restart_does_not_check_again() {
     say(&runtime).await;
     runtime.shutdown(Duration::ZERO).await;
     let called = |fact: &Fact| matches!(fact, Fact::Called { checked: Some(checked), needs_approval: true, .. } if checked.reason.as_deref() == Some("over 100"));
-    assert!(facts(&log).await.iter().any(called));
+    assert!(facts(&*log, chat()).await.iter().any(called));
 
     let runtime = builder(limited(&checks), &json!({"amount": 101})).log(log.clone()).start().await.expect("starts");
     let open = runtime.inbox(Subject::local()).list().await.expect("it lists");
@@ -145,12 +138,9 @@ async fn a_restart_does_not_check_again() {
     let approver = Identity::new(boss.clone()).with_roles([Role::Approver]);
     assert_eq!(runtime.inbox(&approver).list().await.expect("it lists"), open);
     assert_eq!(runtime.inbox(&approver).decide(approval, yes).await, Ok(Answered::Taken));
-    tokio::time::timeout(PATIENCE, runtime.chats(&Subject::local()).idle(&chat()))
-        .await
-        .expect("in time")
-        .expect("is there");
+    within("the chat is idle", runtime.chats(&Subject::local()).idle(&chat())).await.expect("is there");
     assert_eq!(checks.load(Ordering::SeqCst), 1);
-    let facts = facts(&log).await;
+    let facts = facts(&*log, chat()).await;
     assert!(facts.iter().any(|fact| matches!(fact, Fact::Decided { by, .. } if *by == boss)), "{facts:#?}");
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:#?}");
 }
@@ -195,15 +185,6 @@ fn tidying(tidied: &Arc<AtomicUsize>) -> ToolBuilder {
     })
 }
 
-async fn until(what: impl AsyncFn() -> bool) {
-    let reached = async {
-        while !what().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, reached).await.expect("it happens");
-}
-
 async fn running(runtime: &Runtime) {
     let request = ChatRequest::user("c", "go");
     let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
@@ -221,7 +202,7 @@ async fn a_tool_has_a_moment_after_a_stop() {
     let runtime = builder(tidying(&tidied), &json!({})).start().await.expect("starts");
     running(&runtime).await;
     runtime.chats(&Subject::local()).stop(&chat(), None).await.expect("stops");
-    until(async || tidied.load(Ordering::SeqCst) == TIDIED).await;
+    until("the tool has tidied up", async || tidied.load(Ordering::SeqCst) == TIDIED).await;
 }
 
 /// The clock of the test does not move.
@@ -245,10 +226,10 @@ async fn a_shutdown_does_not_wait_for_a_tool_that_ignores_it() {
 }
 
 #[tokio::test]
-async fn a_tool_has_a_time_limit() {
+async fn a_handler_is_cancelled_at_its_timeout() {
     let tidied = Arc::new(AtomicUsize::new(0));
     let clock = clock();
-    let tool = tidying(&tidied).time_limit(Duration::from_secs(30));
+    let tool = tidying(&tidied).timeout(Duration::from_secs(30));
     let runtime = builder(tool, &json!({})).clock(clock.clone()).start().await.expect("starts");
     let request = ChatRequest::user("c", "go");
     let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
@@ -258,7 +239,7 @@ async fn a_tool_has_a_time_limit() {
         read.push(chunk);
         if is_called {
             // Its limit is counted from its start.
-            until(async || tidied.load(Ordering::SeqCst) == STARTED).await;
+            until("the tool has started", async || tidied.load(Ordering::SeqCst) == STARTED).await;
             clock.advance(Duration::from_secs(31));
         }
     }
@@ -267,7 +248,7 @@ async fn a_tool_has_a_time_limit() {
 
     // One that does not react is dropped.
     let deaf = Tool::server("act", "Acts", |_: Value, _: ToolContext| std::future::pending::<Result<(), ToolError>>());
-    let runtime = builder(deaf.time_limit(Duration::ZERO), &json!({})).start().await.expect("starts");
+    let runtime = builder(deaf.timeout(Duration::ZERO), &json!({})).start().await.expect("starts");
     assert!(text(&say(&runtime).await).contains("The tool did not finish within 0 s and was stopped"));
 }
 
@@ -286,12 +267,15 @@ async fn open_holds_include_the_prompts_of_running_tools() {
     });
     let runtime = builder(tool, &json!({})).start().await.expect("starts");
     running(&runtime).await;
-    until(async || !runtime.chats(&Subject::local()).open_holds().await.expect("it lists").is_empty()).await;
+    until("the prompt is shown", async || {
+        !runtime.chats(&Subject::local()).open_holds().await.expect("it lists").is_empty()
+    })
+    .await;
     let open = runtime.chats(&Subject::local()).open_holds().await.expect("it lists");
     assert_eq!((open.len(), &open[0].chat, &*open[0].hold.name), (1, &chat(), "ask_user"));
     assert!(runtime.chats(&Subject::from("another")).open_holds().await.expect("it lists").is_empty());
     runtime.chats(&Subject::local()).stop(&chat(), None).await.expect("stops");
-    until(async || !answers.lock().expect("no panic").is_empty()).await;
+    until("the tool has the answer", async || !answers.lock().expect("no panic").is_empty()).await;
 }
 
 #[tokio::test]
@@ -304,7 +288,7 @@ async fn idle_completes_when_a_turn_waits_or_has_ended() {
     let idle = async || {
         let (subject, chat) = (Subject::local(), chat());
         let chats = runtime.chats(&subject);
-        tokio::time::timeout(PATIENCE, chats.idle(&chat)).await.expect("in time").expect("is there");
+        within("the chat is idle", chats.idle(&chat)).await.expect("is there");
     };
     idle().await;
     let open = runtime.inbox(Subject::local()).list().await.expect("it lists");

@@ -22,10 +22,8 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, Gate, SharedLog};
+use holdpoint_testkit::{AppendFault, FaultyLog, Gate, SharedLog, until, within};
 use serde_json::{Value, json};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A node whose tool `pay` counts its runs, and waits at a gate.
 struct Node {
@@ -114,19 +112,6 @@ fn open_gate() -> Gate {
     gate
 }
 
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
-}
-
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    within(what, async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
-}
-
 /// Whatever the nodes know of it when they decide, one of them uses it.
 #[tokio::test]
 async fn a_grant_for_one_use_is_used_once_on_several_nodes() {
@@ -178,7 +163,7 @@ async fn a_grant_that_is_revoked_before_it_is_used_asks() {
     assert_eq!((node.used(&grant).await, paid.load(Ordering::SeqCst)), (1, 2));
 }
 
-/// A result that got lost is asked for again, and that is no second use.
+/// Retrying an append whose result was lost does not count as a second use.
 #[tokio::test]
 async fn an_append_of_unknown_fate_uses_a_grant_once() {
     for is_committed in [true, false] {

@@ -24,8 +24,7 @@ use holdpoint_runtime::{
     },
     tool::StoredFile,
     transfer::{ExportError, Importer},
-    turn::ResponsePlan,
-    wire::Out,
+    wire::{Event, ResponsePlan},
 };
 use serde_json::{Value, json};
 
@@ -115,14 +114,10 @@ async fn a_live_connection_follows_and_submits() {
     let view = View::default();
     let live: Live<'_> = runtime.live(ann());
     let mut stream: LiveStream = live.follow(&chat, view).await.expect("is there");
-    let mut out: Vec<Out> = Vec::new();
+    let mut out: Vec<Event> = Vec::new();
     let next: Next = stream.next(&mut out).await;
     assert!(next == Next::More && !out.is_empty());
-    let chunks = out.iter().filter_map(|out| match out {
-        Out::Chunks(chunks) => Some(chunks),
-        Out::End => None,
-    });
-    let chunks: Vec<&Chunks> = chunks.collect();
+    let chunks: Vec<Chunks> = out.into_iter().filter_map(Event::into_chunks).collect();
     assert!(!chunks.is_empty());
     let refused: Result<LiveTaken> = live.submit(&chat, ChatRequest::user("chat", ""), view).await;
     let plan: Option<ResponsePlan> = refused.ok().map(|taken| taken.plan);
@@ -206,8 +201,8 @@ async fn the_rest_has_names_too() {
     let changes: Changes = runtime.changes(ann());
     drop(changes);
     let tickets: Tickets<'_> = runtime.tickets();
-    let kept: Result<bool> = tickets.keep(b"digest", &admin(), Timestamp(clock.now().0 + 1000)).await;
-    let redeemed: Result<Option<Identity>> = tickets.redeem(b"digest").await;
+    let kept: Result<bool> = tickets.keep("digest", &admin(), Timestamp(clock.now().0 + 1000)).await;
+    let redeemed: Result<Option<Identity>> = tickets.redeem("digest").await;
     assert_eq!((kept, redeemed), (Ok(false), Ok(None)), "no other node has this log");
     let request = ChatRequest::user("another chat", "pay");
     assert!(runtime.submit_through(Channel::Ws, ann(), request, View::default()).await.is_ok());

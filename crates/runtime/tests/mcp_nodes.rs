@@ -10,7 +10,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Runtime,
     fact::{Caller, Fact},
-    log::{Log, MemoryLog, Store},
+    log::{MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
     tool::{
@@ -20,11 +20,10 @@ use holdpoint_runtime::{
     turn::{Answered, FrontendResult},
     wire::View,
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, Gate, SharedLog};
+use holdpoint_testkit::{AppendFault, FaultyLog, Gate, PATIENCE, SharedLog, facts, until};
 use serde_json::json;
 
 const LEASE: Duration = Duration::from_millis(600);
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn chat() -> ChatId {
     "c".into()
@@ -48,21 +47,6 @@ async fn node(log: Arc<dyn Store>, mcp: &McpServers) -> Runtime {
     let model = ScriptModel::from_text(&json!({"turns": [{"steps": steps}]}).to_string()).expect("a valid script");
     let tools = mcp.with(&ToolSet::default());
     Runtime::builder(Arc::new(model)).log(log).tools(tools).start().await.expect("starts")
-}
-
-async fn facts(log: &SharedLog) -> Vec<Fact> {
-    let batches = log.read(&chat(), 0, 1000).await.expect("can be read");
-    let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-    batches.iter().flat_map(|batch| read(&batch.payload)).collect()
-}
-
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    let waited = async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waited).await.unwrap_or_else(|_| panic!("in vain: {what}"));
 }
 
 fn starts(facts: &[Fact], of: &str) -> usize {
@@ -94,9 +78,9 @@ impl Nodes {
         let body = json!({"id": "c", "messages": [{"role": "user", "content": "go"}]});
         let request: ChatRequest = serde_json::from_value(body).expect("a body");
         drop(a.submit(&me(), request, View::default()).await.expect("is taken"));
-        let is_saved = async || facts(&log).await.iter().any(|fact| matches!(fact, Fact::Resumable { .. }));
+        let is_saved = async || facts(&*log, chat()).await.iter().any(|fact| matches!(fact, Fact::Resumable { .. }));
         until("the prompt is shown", is_saved).await;
-        let asked = facts(&log).await.into_iter().find_map(|fact| match fact {
+        let asked = facts(&*log, chat()).await.into_iter().find_map(|fact| match fact {
             Fact::Called { call, by: Caller::Tool(by), .. } => Some((call, by)),
             _ => None,
         });
@@ -105,7 +89,7 @@ impl Nodes {
     }
 
     async fn taken_over(&self) {
-        until("it is taken over", async || starts(&facts(&self.log).await, self.call.as_str()) == 2).await;
+        until("it is taken over", async || starts(&facts(&*self.log, chat()).await, self.call.as_str()) == 2).await;
     }
 
     /// The turn ends on the second node, and the answer was sent to the server once.

@@ -24,13 +24,12 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
     turn::Answered,
-    wire::{Out, Resume, View},
+    wire::{Event, Resume, View},
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ManualClock, ReadFault, SharedLog};
+use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ManualClock, ReadFault, SharedLog, until, within};
 use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(600);
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Two nodes on one log, and what their tools have done.
 struct Nodes {
@@ -90,9 +89,7 @@ impl Nodes {
     }
 
     async fn facts(&self) -> Vec<Fact> {
-        let batches = self.log.read(&chat(), 0, 1000).await.expect("can be read");
-        let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-        batches.iter().flat_map(|batch| read(&batch.payload)).collect()
+        holdpoint_testkit::facts(&*self.log, chat()).await
     }
 }
 
@@ -116,10 +113,6 @@ async fn submit(runtime: &Runtime, text: &str) -> ResponseStream {
     runtime.submit(&me(), said(text), View::default()).await.expect("is taken").1
 }
 
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
-}
-
 /// The text of all chunks to the end of the response.
 async fn read(mut response: ResponseStream) -> String {
     within("the response ends", async {
@@ -134,15 +127,6 @@ fn text(written: Vec<Chunks>) -> String {
     let mut chunks: Vec<Chunk> = Vec::new();
     written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
     chunks.iter().map(|chunk| serde_json::to_string(chunk).expect("JSON") + "\n").collect()
-}
-
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    within(what, async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 async fn messages(runtime: &Runtime) -> String {
@@ -322,11 +306,11 @@ async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
     .await;
     let kinds: Vec<&str> = out
         .iter()
-        .map(|out| match out {
-            Out::Chunks(Chunks::One(Chunk::Start(_))) => "start",
-            Out::Chunks(Chunks::One(Chunk::Abort(_))) => "abort",
-            Out::End => "end",
-            Out::Chunks(_) => "other",
+        .map(|event| match event {
+            Event::Start { .. } => "start",
+            Event::Aborted { .. } => "abort",
+            Event::End => "end",
+            _ => "other",
         })
         .filter(|kind| *kind != "other")
         .collect();

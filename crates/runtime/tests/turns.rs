@@ -98,9 +98,7 @@ impl World {
     }
 
     async fn facts(&self) -> Vec<Fact> {
-        let batches = self.log.read(&chat(), 0, 100_000).await.expect("can be read");
-        let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-        batches.iter().flat_map(|batch| read(&batch.payload)).collect()
+        holdpoint_testkit::facts(&*self.log, chat()).await
     }
 
     async fn messages(&self) -> Vec<Value> {
@@ -285,7 +283,7 @@ async fn messages_of_model(world: &World) -> usize {
     #[derive(Debug)]
     struct Counting(AtomicUsize);
     impl Model for Counting {
-        fn version(&self) -> &str {
+        fn name(&self) -> &str {
             "counting"
         }
         fn stream(&self, request: ModelRequest) -> futures::stream::BoxStream<'static, Result<ModelEvent, ModelError>> {

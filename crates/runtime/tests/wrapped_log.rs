@@ -18,11 +18,10 @@ use holdpoint_runtime::{
     model::ScriptModel,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{Gate, SharedLog};
+use holdpoint_testkit::{Gate, SharedLog, facts, within};
 use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(500);
-const PATIENCE: Duration = Duration::from_secs(20);
 
 // The same as in the documentation of `Store`, which a test below checks.
 #[derive(Debug)]
@@ -108,10 +107,10 @@ async fn the_call_of_a_living_node_is_left_to_it() {
     let b = start().await;
     tokio::time::sleep(LEASE * 5).await;
     slow.open();
-    tokio::time::timeout(PATIENCE, b.chats(&me).idle(&chat)).await.expect("in time").expect("a chat");
-    let batches = shared.read(&chat, 0, 1000).await.expect("it reads");
-    let facts = batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts"));
-    let causes: Vec<Cause> = facts
+    within("the chat is idle", b.chats(&me).idle(&chat)).await.expect("a chat");
+    let causes: Vec<Cause> = facts(&*shared, "c")
+        .await
+        .into_iter()
         .filter_map(|fact| match fact {
             Fact::Settled { cause, .. } => Some(cause),
             _ => None,
@@ -127,10 +126,7 @@ async fn a_log_shows_how_much_it_has_and_nothing_of_it() {
     let runtime = holdpoint_demo::builder().log(Arc::clone(&log) as _).start().await.expect("starts");
     let request = ChatRequest::user("c", "my number is hunter2");
     let (chat, _) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
-    tokio::time::timeout(PATIENCE, runtime.chats(&Subject::local()).idle(&chat))
-        .await
-        .expect("in time")
-        .expect("a chat");
+    within("the chat is idle", runtime.chats(&Subject::local()).idle(&chat)).await.expect("a chat");
     let shared = SharedLog::new(Arc::clone(&log) as _, LEASE);
     let builder = holdpoint_demo::builder().log(Arc::clone(&log) as _);
     for shown in [format!("{log:?}"), format!("{shared:?}"), format!("{runtime:?}"), format!("{builder:?}")] {

@@ -220,7 +220,7 @@ impl Server {
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
-            .layer(map_request(deadline(self.inner.limits.body_time)));
+            .layer(map_request(deadline(Arc::clone(self.inner.runtime.clock()), self.inner.limits.body_time)));
         let router = self
             .guard
             .protect(router, self.inner.login.credential())

@@ -148,7 +148,7 @@ const ROUTES: &[Row] = &[
     row("GET /api/me", "", 200, 200),
     row("POST /api/ticket", "", 200, 200),
     row("GET /metrics", "", 200, 200),
-    // The owner of a chat is no admin.
+    // The owner of a chat is not an admin.
     Row { admin: 200, ..row("GET /api/status", "", 403, 403) },
     public("GET /health", 200),
     public("GET /ready", 200),
@@ -468,7 +468,8 @@ async fn frames_about_another_subjects_chat_are_ignored() {
 #[test]
 fn every_frame_has_a_row() {
     fn known<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
-        let error = serde_json::from_str::<T>(r#"{"type":"none"}"#).err().expect("there is no such frame").to_string();
+        let error =
+            serde_json::from_str::<T>(r#"{"type":"none"}"#).err().expect("the frame type is unknown").to_string();
         let (_, list) = error.split_once("expected one of ").unwrap_or_else(|| panic!("{error}"));
         list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }

@@ -43,7 +43,7 @@ async fn an_invalid_body_is_refused_with_its_reason() {
     }
     let (status, text) = raw(&server, "/stream", vec![b' '; 5 * 1024 * 1024]).await;
     assert_eq!(status, 413, "{text}");
-    // Fields that nobody knows are no error, and the server lives.
+    // Unknown fields are not an error, and the server keeps running.
     let (status, text) =
         raw(&server, "/stream", json!({"messages": [user], "temperature": 1, "x": null}).to_string()).await;
     assert_eq!(status, 200, "{text}");
@@ -490,7 +490,7 @@ async fn a_failing_model_leaves_the_chat_usable() {
     assert_eq!(chat.text(), "fine");
 }
 
-/// The same result again is no contradiction: when it was asked for does not matter, and a client may echo our own output.
+/// Repeating a result does not contradict it: the time of the request does not matter, and a client may echo our own output.
 #[tokio::test]
 async fn an_ack_with_another_time_is_a_repetition() {
     let server = TestServer::demo().await;

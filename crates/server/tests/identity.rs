@@ -92,7 +92,7 @@ async fn the_function_says_who_sends_a_request_on_every_route() {
 }
 
 #[tokio::test]
-async fn the_function_gives_roles_and_groups() {
+async fn the_login_function_sets_roles_and_groups() {
     let app = App::start().await;
     let me = async |headers: &[(&str, &str)]| app.get("/api/me", headers).await;
     let ann = json!({"subject": "ann", "roles": ["user"], "groups": []});

@@ -75,7 +75,7 @@ async fn a_turn_with_an_approval_is_counted() {
     }
     assert!(
         !text.contains(&chat.id) && !text.contains(&approval) && !text.contains("local"),
-        "ids are no labels:\n{text}"
+        "an id is used as a label:\n{text}"
     );
 }
 

@@ -69,6 +69,23 @@ impl ManualClock {
         self.time().sleepers.len()
     }
 
+    /// Waits for somebody who sleeps exactly this long from now, among whoever else sleeps.
+    pub async fn until_sleeper_for(&self, duration: Duration) {
+        let sleeps = || {
+            let time = self.time();
+            let at = time.now.after(duration);
+            time.sleepers.range((at, 0)..=(at, u64::MAX)).next().is_some()
+        };
+        loop {
+            let mut asleep = pin!(self.0.asleep.notified());
+            asleep.as_mut().enable();
+            if sleeps() {
+                return;
+            }
+            asleep.await;
+        }
+    }
+
     /// Waits for at least this many sleepers. Call it before moving the clock.
     pub async fn until_sleepers(&self, count: usize) {
         loop {
@@ -166,6 +183,7 @@ mod tests {
         let clock = clock();
         let task = tokio::spawn(clock.sleep_until(Timestamp(2000)));
         clock.until_sleepers(1).await;
+        clock.until_sleeper_for(Duration::from_secs(1)).await;
         assert_eq!(clock.next_deadline(), Some(Timestamp(2000)));
         clock.set(Timestamp(2000));
         task.await.expect("it ends");

@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    identity::Identity,
     log::{
         Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, ForwardLog,
-        HeadQuery, Health, HoldQuery, Listed, ListedHold, LogError, NodeId, Store, Stored, Wakeup,
+        HeadQuery, Health, HoldQuery, Listed, ListedHold, LogError, NodeId, Store, Stored, TicketRow, Wakeup,
     },
 };
 use tokio::sync::{broadcast, watch};
@@ -344,21 +344,12 @@ impl Cluster for FaultyLog {
         self.inner.cluster().hears_other_nodes()
     }
 
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner.cluster().keep_ticket(ticket, identity, expires)
+    fn keep_ticket(&self, ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.inner.cluster().keep_ticket(ticket)
     }
 
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.inner.cluster().redeem_ticket(ticket, now)
+    fn redeem_ticket<'a>(&'a self, digest: &'a [u8], now: Timestamp) -> BoxFuture<'a, Result<Option<Bytes>, LogError>> {
+        self.inner.cluster().redeem_ticket(digest, now)
     }
 }
 

@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::{Clock, Timestamp},
-    identity::Identity,
-    log::{Append, AppendResult, Cluster, FORMAT, ForwardLog, LogError, NodeId, Ownership, Store},
+    log::{Append, AppendResult, Cluster, FORMAT, ForwardLog, LogError, NodeId, Ownership, Store, TicketRow},
 };
 use tokio::time::Instant;
 
@@ -117,20 +117,11 @@ impl Cluster for SharedLog {
         self.inner.cluster().hears_other_nodes()
     }
 
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner.cluster().keep_ticket(ticket, identity, expires)
+    fn keep_ticket(&self, ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.inner.cluster().keep_ticket(ticket)
     }
 
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.inner.cluster().redeem_ticket(ticket, now)
+    fn redeem_ticket<'a>(&'a self, digest: &'a [u8], now: Timestamp) -> BoxFuture<'a, Result<Option<Bytes>, LogError>> {
+        self.inner.cluster().redeem_ticket(digest, now)
     }
 }

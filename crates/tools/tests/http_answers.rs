@@ -58,7 +58,7 @@ async fn a_text_is_read_in_its_charset() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_in_its_charset_is_a_file() {
+async fn a_body_that_is_not_text_in_its_charset_is_a_file() {
     for (kind, body, media_type) in [
         ("text/plain", PNG, "image/png"),
         ("text/plain; charset=iso-8859-1", PNG, "image/png"),

@@ -202,7 +202,7 @@ async fn a_field_of_the_input_does_not_override_the_url() {
 
 /// What the model is told follows from that, and from whether the tool says that a call can be made again.
 #[tokio::test]
-async fn a_call_without_a_usable_answer_says_that_nobody_knows() {
+async fn a_call_without_a_usable_answer_has_an_unknown_outcome() {
     let (base, _) = serve().await;
     let of = |path: &str| {
         let url = format!("{base}/{path}");
@@ -236,7 +236,7 @@ async fn an_answer_is_json_or_text_or_nothing() {
     assert!(odd.0.contains("JSON"), "{odd}");
 }
 
-/// What is no text is stored, and the output has a link in its place.
+/// A binary body is stored, and the output links to it.
 #[tokio::test]
 async fn a_picture_is_a_link() {
     let (base, _) = serve().await;
@@ -245,7 +245,7 @@ async fn a_picture_is_a_link() {
 }
 
 #[tokio::test]
-async fn an_error_is_told_without_the_secret() {
+async fn an_error_does_not_show_the_secret() {
     let (base, _) = serve().await;
     let error = call(endpoint(&format!("{base}/error")), json!({})).await.unwrap_err();
     assert!(error.0.starts_with("The endpoint answered 403 Forbidden: no:"), "{error}");

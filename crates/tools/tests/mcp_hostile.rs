@@ -10,13 +10,13 @@ use holdpoint_runtime::{
         mcp::{McpServer, McpSettings, McpTransport, SecretUrl},
     },
 };
+use holdpoint_testkit::within;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Of a call.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -119,7 +119,7 @@ async fn call(server: &McpServer, name: &str) -> Result<Value, ToolError> {
     let tool = tools.iter().find(|tool| tool.spec.name == format!("hostile_{name}")).expect("it is listed").clone();
     let context = ToolContext::new("chat", Subject::local(), "call");
     let running = (tool.handler.as_ref().expect("a handler"))(json!({}), context);
-    tokio::time::timeout(PATIENCE, running).await.expect("an end")
+    within("the call ends", running).await
 }
 
 #[tokio::test]

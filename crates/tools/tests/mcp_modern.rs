@@ -1,5 +1,5 @@
 //! Tools of MCP servers that speak protocol 2026-07-28: a strict one of our own (`tests/mcp/modern.mjs`), over stdio and
-//! over HTTP. What survives a restart of Holdpoint is tested in `crates/server/tests/mcp_resume.rs`.
+//! over HTTP. What survives a restart of Holdpoint is tested in `crates/cli/tests/mcp_resume.rs`.
 #![cfg(feature = "mcp")]
 
 use std::{
@@ -17,10 +17,8 @@ use holdpoint_runtime::{
         mcp::{McpServer, McpSettings, McpTransport, SecretUrl},
     },
 };
+use holdpoint_testkit::{PATIENCE, within};
 use serde_json::{Value, json};
-
-/// Longer than anything here takes, shorter than anybody waits.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn script(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp").join(name).display().to_string()
@@ -80,12 +78,12 @@ impl Fake {
     }
 
     async fn until(&self, is_so: impl Fn() -> bool, what: &str) {
-        let waited = async {
+        let holds = async {
             while !is_so() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        assert!(tokio::time::timeout(PATIENCE, waited).await.is_ok(), "not so: {what}\n{}", self.read());
+        within(what, holds).await;
     }
 
     async fn told(&self, line: &str) {
@@ -148,7 +146,7 @@ fn ada() -> PromptResponse {
 
 async fn run(tool: &Tool, context: ToolContext) -> Result<Value, ToolError> {
     let running = (tool.handler.as_ref().expect("a handler"))(json!({}), context);
-    tokio::time::timeout(PATIENCE, running).await.expect("an end")
+    within("the call ends", running).await
 }
 
 async fn call(server: &McpServer, name: &str, answer: PromptResponse) -> Result<Value, ToolError> {
@@ -268,7 +266,7 @@ async fn an_older_server_is_found_out() {
         let fake = Fake::new();
         let mut server = McpServer::start(fake.stdio("fake.mjs", &[("FAKE_UNKNOWN", how)])).await.expect("starts");
         while !server.is_listed() {
-            tokio::time::timeout(PATIENCE, server.changed()).await.expect("its tools are listed");
+            within("its tools are listed", server.changed()).await;
         }
         let (ask, _) = answering(ada());
         let output = run(&tool(&server, "new_ask"), context(Some(ask))).await.expect("an output").to_string();
@@ -350,7 +348,7 @@ async fn a_prompt_outlives_the_program_that_asked() {
     assert_eq!((fake.count("call ask"), fake.count("effect ask")), (1, 1), "{}", fake.read());
 }
 
-/// There is no session to lose: a server behind a URL that was restarted is used as before.
+/// The newer protocol has no sessions, so a server behind a URL can be restarted without notice.
 #[tokio::test]
 async fn a_restart_behind_a_url_goes_unnoticed() {
     let (fake, port) = (Fake::new(), free_port().await);

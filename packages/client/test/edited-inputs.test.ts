@@ -123,6 +123,6 @@ it.each([
   [{ type: "data-holdpoint-input", data: { toolCallId: 1, input: 1 } }],
   [{ type: "data-holdpoint-input", data: { toolCallId: "c1" } }],
   [{ type: "data-other", data: { toolCallId: "c1", input: 1 } }],
-])("%j is no edited input", (chunk) => {
+])("%j is not an edited input", (chunk) => {
   expect(editedInputOf(chunk)).toBeUndefined();
 });

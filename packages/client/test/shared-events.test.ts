@@ -124,7 +124,7 @@ describe("the tabs of a browser", () => {
     const { server, tabs, everyone } = openTabs(3, { answerMs: 250 });
     await everyone("the connection", ({ connections }) => connections.at(-1));
     const [frozen, ...others] = tabs;
-    if (frozen === undefined) throw new Error("There is no tab.");
+    if (frozen === undefined) throw new Error("the tab is missing");
     frozen.tab.isFrozen = true;
     await until("another reader", () => server.readers().some((tab) => tab !== 0));
     await until("one reader", () => server.readers().length === 1);

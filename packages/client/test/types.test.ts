@@ -36,7 +36,7 @@ it("handlers have the inputs and outputs of the message type's tools", () => {
   };
   // @ts-expect-error: the output is not that of the tool
   const output: Options["handlers"] = { take_photo: () => "a photo" };
-  // @ts-expect-error: there is no such tool
+  // @ts-expect-error: the tool is unknown
   const name: Options["handlers"] = { take_foto: () => ({ tracks: 1 }) };
   const any: UseHoldpointOptions["handlers"] = { whatever: (input) => input };
   expect([handlers, output, name, any]).toHaveLength(4);
@@ -82,7 +82,7 @@ it("a decision is one thing", () => {
   const either = { approved: Math.random() > 0.5 } satisfies ApprovalDecision;
   // @ts-expect-error: it says nothing
   const none: ApprovalDecision = { reason: "why" };
-  // @ts-expect-error: an answer is no approval
+  // @ts-expect-error: an answer is not an approval
   const both: ApprovalDecision = { approved: true, output: 1 };
   // @ts-expect-error: a call that is denied has no input
   const denied: ApprovalDecision = { approved: false, input: {} };

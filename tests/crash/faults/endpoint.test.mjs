@@ -23,7 +23,7 @@ const output = (expected) => (outcome) => {
   assert.deepEqual(outcome.output, expected, JSON.stringify(outcome));
   assert.equal(outcome.cause, "ran");
 };
-/** What is no text is stored, and the output is a link to it. */
+/** A binary body is stored, and the output links to it. */
 const file = (type, mimeType, bytes) => (outcome) => {
   const { url, ...link } = outcome.output;
   assert.deepEqual(link, { type, mimeType, bytes }, JSON.stringify(outcome));

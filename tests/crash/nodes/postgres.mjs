@@ -50,7 +50,7 @@ function programs() {
 function serverUser() {
   if (process.getuid() !== 0) return {};
   const fields = readFileSync("/etc/passwd", "utf8").match(/^postgres:[^:]*:(\d+):(\d+):/m);
-  if (!fields) throw new Error("PostgreSQL refuses root, and there is no user `postgres`");
+  if (!fields) throw new Error("PostgreSQL refuses to run as root, and this system has no user `postgres`");
   return { uid: Number(fields[1]), gid: Number(fields[2]) };
 }
 

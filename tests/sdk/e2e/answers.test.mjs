@@ -285,7 +285,7 @@ const inAUserMessage = (answerOf) => async (play) => {
   assert.deepEqual(chunks[0], { type: "start", messageId: client.messages[1].id });
   assert.equal(chunks.find(({ type }) => type === "tool-output-available").output.wallet_balance, 970);
   const messages = await client.history();
-  assert.equal(messages.length, 2, "an answer is no message");
+  assert.equal(messages.length, 2, "an answer does not add a message");
   assert.deepEqual(settledOf(partsOf(messages[1])[0]).decidedBy, ["local"]);
   await pays(play, 940);
 };
@@ -307,7 +307,7 @@ async function inAUserMessageWithText(play) {
     messages.map(({ role }) => role),
     ["user", "assistant", "user", "assistant"],
   );
-  assert.deepEqual(messages[2].parts, [{ type: "text", text: "hello" }], "the answer is no part of what was said");
+  assert.deepEqual(messages[2].parts, [{ type: "text", text: "hello" }], "the answer does not become part of the message");
   assert.deepEqual(settledOf(partsOf(messages[1])[0]).cause, "ran");
   await pays(play, 940);
 }

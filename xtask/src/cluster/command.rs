@@ -87,7 +87,7 @@ pub(super) fn parse(line: &str, nodes: usize) -> std::result::Result<Option<Comm
             (1, _) => Ok(Some(Command::Quit)),
             _ => Err(format!("`{name}` takes no number")),
         },
-        Some(other) => Err(format!("there is no command `{other}`. Commands: {HELP}")),
+        Some(other) => Err(format!("unknown command `{other}`. Commands: {HELP}")),
     }
 }
 

@@ -65,7 +65,7 @@ fn build(root: &Path, release: bool) -> Result<PathBuf> {
 impl Cluster {
     fn start(binary: PathBuf, options: &Options) -> Result<Self> {
         if !binary.is_file() {
-            return Err(Failure::new(format!("there is no program {}", binary.display())));
+            return Err(Failure::new(format!("the program {} does not exist", binary.display())));
         }
         let binary = fs::canonicalize(&binary).unwrap_or(binary);
         let folder = Folder::create()?;

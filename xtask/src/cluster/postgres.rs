@@ -111,7 +111,9 @@ fn server_user() -> Result<Option<(u32, u32)>> {
     }
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let found = users.lines().find_map(|line| ids(line.strip_prefix("postgres:")?));
-    found.map(Some).ok_or_else(|| Failure::new("PostgreSQL refuses root, and there is no user `postgres`"))
+    found
+        .map(Some)
+        .ok_or_else(|| Failure::new("PostgreSQL refuses to run as root, and this system has no user `postgres`"))
 }
 
 /// User and group in `x:105:110:…`.

@@ -19,51 +19,24 @@ use crate::process::Run;
 
 const WORKSPACE: [&str; 3] = ["test", "--workspace", "--all-features"];
 
-/// Where a binary runs that can't run just anywhere.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
-    /// Before the others: it takes longest, and would keep the stage waiting if it began last.
-    First,
-    /// After the others, with nothing beside it: it measures time.
-    Alone,
-}
-
-/// Binaries with a place of their own, as they are shown.
-const PLACES: &[(&str, Place)] = &[
-    ("crates/runtime test machine", Place::First),
-    ("crates/server test record", Place::First),
-    // A request is answered within so many seconds while the disk is full or locked.
-    ("crates/server test disk", Place::Alone),
-    // A request is answered soon while many connections are idle or slow, and these end on time.
-    ("crates/server test connections", Place::Alone),
-    // What does not read is given up in time, and all that memory is filled meanwhile.
-    ("crates/server test limits", Place::Alone),
-    // A stop takes no longer than it has to.
-    ("crates/server test shutdown", Place::Alone),
-    // A server that was started again is found by the next call. Its servers are Node programs, which start slowly
-    // where others take the processors, and the call then finds none.
-    ("crates/tools test mcp", Place::Alone),
-    // An outage of the database is noticed in time, with time limits short enough for a test.
-    ("crates/log test log_postgres", Place::Alone),
-    // A retry waits as long as it was told to, and not much longer.
-    ("crates/models test providers", Place::Alone),
-];
+/// Binaries that begin before the others, as they are shown: they take longest, and would keep the stage waiting if they began
+/// last. None has to run alone: no test measures time. What promises a time is measured by `cargo xtask full`.
+const FIRST: &[&str] = &["crates/runtime test machine", "crates/server test record"];
 
 /// Runs the stage.
 pub(crate) fn run(root: &Path) -> Result {
     let started = Instant::now();
     let args = WORKSPACE.iter().chain(&["--no-run", "--message-format=json-render-diagnostics"]);
     let messages = Run::cargo().args(args).dir(root).stdout()?;
-    let (together, alone) = in_order(binary::built(&messages, root)?, PLACES)?;
+    let binaries = in_order(binary::built(&messages, root)?, FIRST)?;
     say!("built in {}", elapsed(started.elapsed()));
 
     let logs = binary::target(root).join("test-output");
     std::fs::create_dir_all(&logs).map_err(|error| Failure::new(format!("{}: {error}", logs.display())))?;
     let started = Instant::now();
     let at_once = std::thread::available_parallelism().map_or(2, usize::from) + 1;
-    say!("{} test binaries, {at_once} at a time; then {} that measure time, alone", together.len(), alone.len());
-    let mut finished = queue::play(&together, at_once, &logs);
-    finished.extend(queue::play(&alone, 1, &logs));
+    say!("{} test binaries, {at_once} at a time", binaries.len());
+    let finished = queue::play(&binaries, at_once, &logs);
     let time = started.elapsed();
 
     say!("the tests in the documentation:");
@@ -72,16 +45,13 @@ pub(crate) fn run(root: &Path) -> Result {
     all.and(documentation)
 }
 
-/// Those that run beside each other, and those that run alone.
-fn in_order(binaries: Vec<Binary>, places: &[(&str, Place)]) -> Result<(Vec<Binary>, Vec<Binary>)> {
-    if let Some((name, _)) = places.iter().find(|(name, _)| !binaries.iter().any(|binary| binary.name == *name)) {
-        return Err(Failure::new(format!("the test binary `{name}` no longer exists: see PLACES in {}", file!())));
+/// The binaries in the order in which they begin.
+fn in_order(mut binaries: Vec<Binary>, first: &[&str]) -> Result<Vec<Binary>> {
+    if let Some(name) = first.iter().find(|name| !binaries.iter().any(|binary| binary.name == **name)) {
+        return Err(Failure::new(format!("the test binary `{name}` no longer exists: see FIRST in {}", file!())));
     }
-    let place = |binary: &Binary| places.iter().find(|(name, _)| binary.name == *name).map(|(_, place)| *place);
-    let (alone, mut together): (Vec<_>, Vec<_>) =
-        binaries.into_iter().partition(|binary| place(binary) == Some(Place::Alone));
-    together.sort_by_key(|binary| place(binary) != Some(Place::First));
-    Ok((together, alone))
+    binaries.sort_by_key(|binary| !first.contains(&binary.name.as_str()));
+    Ok(binaries)
 }
 
 /// Says how many tests ran and how long that took, and repeats what failed.
@@ -122,15 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn the_long_ones_begin_and_those_that_measure_time_are_apart() {
-        let places = [("c", Place::First), ("b", Place::Alone)];
-        let (together, alone) = in_order(binaries(&["a", "b", "c", "d"]), &places).expect("all exist");
-        assert_eq!((names(&together), names(&alone)), (vec!["c", "a", "d"], vec!["b"]));
+    fn the_long_ones_begin() {
+        let sorted = in_order(binaries(&["a", "b", "c", "d"]), &["c"]).expect("all exist");
+        assert_eq!(names(&sorted), ["c", "a", "b", "d"]);
     }
 
     #[test]
-    fn a_place_for_a_binary_that_is_gone_is_a_failure() {
-        let failure = in_order(binaries(&["a"]), &[("b", Place::Alone)]).expect_err("there is no b");
+    fn a_name_without_a_binary_is_a_failure() {
+        let failure = in_order(binaries(&["a"]), &["b"]).expect_err("b does not exist");
         assert!(failure.to_string().contains("`b`"), "{failure}");
     }
 

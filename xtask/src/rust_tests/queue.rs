@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_left_behind_keeps_nobody_waiting() {
+    fn a_process_that_is_left_behind_is_not_waited_for() {
         let scripts = Scripts::new("behind");
         let binaries = [scripts.binary("leaves", "sleep 20 & exit 0")];
         let finished = play(&binaries, 1, &scripts.0);

@@ -15,7 +15,7 @@ impl Apt {
         let names = packages.join(" ");
         if Run::new("apt-get").args(["--version"]).output().is_err() {
             return Err(Failure::new(format!(
-                "there is no apt-get here. Install what Debian calls `{names}` with this system's own package manager"
+                "this system has no apt-get. Install what Debian calls `{names}` with its own package manager"
             )));
         }
         let root = Run::new("id").args(["-u"]).output()?.trim() == "0";

@@ -22,11 +22,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         Some(Ok(listed)) => listed,
         Some(Err(violation)) => return vec![violation],
         None => {
-            return vec![Violation::new(MANIFEST, 1, "there is no manifest of the captures")];
+            return vec![Violation::new(MANIFEST, 1, "the manifest of the captures is missing")];
         }
     };
     let Some(page) = tree.text(RULES) else {
-        return vec![Violation::new(RULES, 1, "there is no page of the rules")];
+        return vec![Violation::new(RULES, 1, "the page of the rules is missing")];
     };
     let mut violations = both_ways(tree, &listed);
     for (line, rule) in rule_ids(&page) {
@@ -46,7 +46,7 @@ fn both_ways(tree: &Tree, listed: &[Listed]) -> Vec<Violation> {
     }
     for entry in listed {
         if tree.text(&format!("{FOLDER}{}", entry.file)).is_none() {
-            violations.push(Violation::new(MANIFEST, entry.line, format!("there is no file `{}`", entry.file)));
+            violations.push(Violation::new(MANIFEST, entry.line, format!("the file `{}` does not exist", entry.file)));
         }
     }
     violations
@@ -128,7 +128,10 @@ mod tests {
 
     #[test]
     fn a_listed_file_that_is_not_there_is_found() {
-        assert_eq!(found(&[PAGE, GOOD, (MANIFEST, BOTH)]), [format!("{MANIFEST}:3: there is no file `T4.bad.sse`")]);
+        assert_eq!(
+            found(&[PAGE, GOOD, (MANIFEST, BOTH)]),
+            [format!("{MANIFEST}:3: the file `T4.bad.sse` does not exist")]
+        );
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         if let Some(title) = text.lines().next().and_then(|line| line.strip_prefix("# "))
             && !list.contains(&format!("| [{title}]({name}) |"))
         {
-            violations.push(Violation::new(LIST, 1, format!("there is no row `| [{title}]({name}) | … |`")));
+            violations.push(Violation::new(LIST, 1, format!("the row `| [{title}]({name}) | … |` is missing")));
         }
     }
     violations
@@ -143,7 +143,7 @@ mod tests {
     fn a_record_that_is_not_listed_is_found() {
         assert_eq!(
             found("0001-another.md", GOOD),
-            ["docs/adr/README.md:1: there is no row `| [1. The log](0001-another.md) | … |`"]
+            ["docs/adr/README.md:1: the row `| [1. The log](0001-another.md) | … |` is missing"]
         );
         assert!(found("notes.md", GOOD)[0].contains("the name is not of the form"));
     }

@@ -1,4 +1,4 @@
-//! The allowed dependencies between crates: `protocol <- core <- log, models, tools <- runtime <- demo <- server`, and
+//! The allowed dependencies between crates: `protocol <- core <- log, models, tools <- runtime <- demo <- server <- cli`, and
 //! nothing points back or sideways.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &[RUNTIME],
     &[DEMO],
     &["crates/server"],
+    &["crates/cli"],
 ];
 
 /// What a program embeds.
@@ -76,7 +77,7 @@ fn judge(root: &str, folder: &str, dependency: &Value) -> Option<String> {
         // Tests play with the demo, and with what stands beside a crate.
         (own, other) if is_dev && own >= PURE && (other == own || target == DEMO || target == RUNTIME) => None,
         (own, other) if other >= own => Some(format!(
-            "{folder} must not depend on {target}: protocol <- core <- log, models, tools <- runtime <- demo <- server"
+            "{folder} must not depend on {target}: protocol <- core <- log, models, tools <- runtime <- demo <- server <- cli"
         )),
         _ => None,
     }

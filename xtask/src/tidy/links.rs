@@ -26,7 +26,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
                 Some(path) => violations.push(Violation::new(
                     file,
                     line,
-                    format!("the link `{target}` leads to {path}, which is not there"),
+                    format!("the link `{target}` leads to {path}, which does not exist"),
                 )),
                 None => violations.push(Violation::new(
                     file,
@@ -166,7 +166,7 @@ mod tests {
         let violations = found("fine\n\n[a](adr/0002.md#x)\n");
         assert_eq!(
             violations,
-            ["docs/guide.md:3: the link `adr/0002.md#x` leads to docs/adr/0002.md, which is not there"]
+            ["docs/guide.md:3: the link `adr/0002.md#x` leads to docs/adr/0002.md, which does not exist"]
         );
         assert_eq!(found("[a]: gone.md").len(), 1);
         assert_eq!(found("![a](gone.png) [b](README.md)").len(), 2, "README.md is not in docs");

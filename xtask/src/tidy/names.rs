@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_no_obstacle() {
+    fn invalid_utf8_is_skipped() {
         assert!(found("\u{0}\u{fffd}\r\n").is_empty());
     }
 }

@@ -181,7 +181,7 @@ fn admit_decision(call: &Call, request: &ApprovalRequest, verdict: &Verdict, env
             let asked = InputSchema::new(request.terms.schema.clone());
             check_edited(&asked.map_err(|_| Answered::NotAllowed(kind))?, input)?;
             // The tool may have changed since. It is not given what it can't take.
-            let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
+            let tool = env.tools.of_origin(&call.name, call.origin.as_ref());
             tool.map_or(Ok(()), |tool| check_edited(&tool.input, input))
         }
         Verdict::Answer { output } => admit_sized(output).map_err(Answered::InvalidValue),
@@ -264,8 +264,8 @@ fn admit_answer(prompt: &Value, output: &Value) -> Result<(), Answered> {
     schema.check(&content).map_err(|text| unfit(text, format!("{place}{}", schema.problem_at(&content))))
 }
 
-/// Whether a result is the outcome that the server has recorded itself, as a client's copy of the history has it.
-pub(super) fn is_copy(draft: &Draft<'_>, answer: &Answer) -> bool {
+/// Whether a result is the outcome that is recorded, as a client's copy of the history has it.
+pub(super) fn is_recorded(draft: &Draft<'_>, answer: &Answer) -> bool {
     let Answer::Result { tool_call_id: id, result } = answer else { return false };
     let Some((call, settled)) = draft.call(id).and_then(|call| Some((call, call.settled.as_ref()?))) else {
         return false;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use holdpoint_protocol::{
     holds::DecisionKind,
-    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
+    ids::{ApprovalId, GrantId, ToolCallId},
     request::{AckStatus, ChatRequest, DecisionRequest},
 };
 use serde_json::Value;
 
 use crate::{
-    fact::{Cause, Checked, NextTurn, Outcome},
+    fact::{Cause, Checked, NextTurn},
     grants::RememberError,
     identity::Identity,
     model::ModelEvent,
@@ -155,93 +155,41 @@ pub enum Reply {
     Prompted(ToolCallId),
     /// The state is saved as far as it can be, and each of the prompts is shown as this call, unless it can't be.
     Saved(Vec<Option<ToolCallId>>),
-    /// The request was accepted, and its response shows this.
-    Response(ResponsePlan),
+    /// The request was accepted. [`ResponsePlan`](crate::wire::ResponsePlan) says what its response shows.
+    Submitted(Submitted),
     /// The result of an answer.
     Answered(Answered),
     /// The request was rejected.
     Rejected(Rejection),
 }
 
-/// What a response shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ResponsePlan {
-    /// The position where it begins.
-    pub from: u64,
-    /// The request changed nothing: show the whole segment that contains `from`.
-    pub is_replay: bool,
-    /// Calls that the client has answered but has no outcome for. Their outcomes are shown even if they precede `from`.
-    pub unsettled: Vec<ToolCallId>,
-    /// What the client already has of each call. It is not sent again.
-    pub has: Vec<(ToolCallId, ClientHas)>,
-    /// Calls that the client shows with the result that it has sent itself. Whether a response has confirmed it does not
-    /// show in the client's message.
-    pub own_results: Vec<ToolCallId>,
-    /// Calls that the client approved but that were denied, each with an error text: the SDK rejects `output-denied`
-    /// for a call it approved.
-    pub overruled: Vec<(ToolCallId, String)>,
-    /// Approval requests that the client has answered, but that still wait: it may not decide, or others have to as well.
-    /// They are sent again before the response ends, or the client would wait for ever.
-    pub still_asked: Vec<(ToolCallId, ApprovalId)>,
-    /// Whether it shows a new turn or continues one.
-    pub turn: PlannedTurn,
-    /// Set if the request is about an ended turn that is not the last one. The response shows only this.
-    pub earlier: Option<Earlier>,
-}
-
-/// How much a client has of a call. It may be more than the responses have shown, because the history shows everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClientHas {
-    /// The beginning of its input.
-    Start,
-    /// Its input.
-    Input,
-    /// Its approval request.
-    Request,
-    /// That it is to run, because the client has run it.
-    Run,
-    /// Its outcome.
-    Outcome,
-}
-
-/// What a response shows of a turn that has ended and is not the last one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Earlier {
-    /// The assistant message.
-    pub message: MessageId,
-    /// The outcomes of the calls that are still open for the client.
-    pub outcomes: Vec<(ToolCallId, Outcome)>,
-}
-
-/// Which turn a response shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlannedTurn {
-    /// A turn whose beginning the client has.
-    Continued,
-    /// A new turn that begins at once.
-    New,
-    /// A new turn that begins when calls of the previous turn are settled.
-    Next {
-        /// The number of turns that begin before it.
-        before: usize,
+/// What a chat request did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Submitted {
+    /// It asked for a turn: the last one, which has begun, or the last of those that wait ([`Chat::next`]).
+    ///
+    /// [`Chat::next`]: crate::chat::Chat::next
+    Turn,
+    /// It brought answers, or nothing new.
+    Answers {
+        /// The number of facts before it.
+        before: u64,
+        /// The answers in the message that it continues, in the order in which they were taken.
+        taken: Vec<TakenAnswer>,
     },
 }
 
-impl ResponsePlan {
-    /// Continues a turn from a position on. The client has what precedes it.
-    pub fn from(from: u64) -> Self {
-        Self {
-            from,
-            is_replay: false,
-            unsettled: Vec::new(),
-            has: Vec::new(),
-            own_results: Vec::new(),
-            overruled: Vec::new(),
-            still_asked: Vec::new(),
-            turn: PlannedTurn::Continued,
-            earlier: None,
-        }
-    }
+/// An answer of a chat request, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenAnswer {
+    /// The call, if it is known.
+    pub call: Option<ToolCallId>,
+    /// For a decision: whether it approves the call. Otherwise it is a browser's result.
+    pub approved: Option<bool>,
+    /// Whether it is the outcome that was recorded before.
+    pub is_recorded: bool,
+    /// What became of it.
+    pub answered: Answered,
 }
 
 /// The result of an answer. Exhaustive on purpose: a front end has to say something about each.

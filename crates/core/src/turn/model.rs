@@ -11,9 +11,9 @@ use super::{CheckedCall, Draft, Env, calls};
 use crate::{
     call::Call,
     chat::Phase,
-    fact::{BlockKind, CallOrder, Caller, Cause, Checked, Fact, Outcome, TurnEnd},
+    fact::{BlockKind, Caller, Cause, Checked, Fact, Outcome, TurnEnd},
     model::ModelEvent,
-    tool::{ApprovalPolicy, ToolSpec, Wait},
+    tool::{ApprovalPolicy, ToolSpec},
     value::{MAX_LEVELS, MAX_NODES, admit_input, admit_integers, excerpt, excerpt_text},
 };
 
@@ -167,12 +167,7 @@ fn call(
             needs_approval,
             checked,
             execution: tool.execution,
-            wait: match &draft.state.turn {
-                // Over a WebSocket, a result can arrive at any time.
-                Some(turn) if turn.order == CallOrder::OneByOne => Wait::Stream,
-                Some(turn) if turn.is_resubmit => Wait::Resubmit,
-                _ => tool.wait,
-            },
+            wait: tool.wait,
             returns: tool.returns,
             origin: tool.origin.clone(),
             at: env.now,

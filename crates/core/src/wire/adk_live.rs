@@ -1,20 +1,17 @@
 //! The adk profile over WebSocket: the BIDI mode of the specification. One stream, one call at a time.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
-use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep},
-    ids::ToolCallId,
-};
+use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 
 use super::{
-    Out, Projection, View,
+    ClientHas, Event, Projection, View,
+    blocks::{Blocks, Meter},
     calls::{Past, TurnCalls},
-    chunks::{self, Blocks, Meter},
+    shown::Shown,
     text::Text,
 };
 use crate::{
-    call::Call,
     fact::{BlockKind, Caller, Fact, TurnEnd},
     tool::Execution,
 };
@@ -36,12 +33,7 @@ struct Turn {
     text: Text,
     /// Calls whose outcome was not sent yet, in order. Only the first is shown.
     queue: VecDeque<ToolCallId>,
-    /// The calls that the client has seen.
-    shown: HashSet<ToolCallId>,
-    /// The calls whose approval request the client has seen.
-    asked: HashSet<ToolCallId>,
-    /// The calls whose input an approver has changed since the client saw it.
-    stale: HashSet<ToolCallId>,
+    shown: Shown,
 }
 
 impl AdkLive {
@@ -54,7 +46,7 @@ impl AdkLive {
     /// not replayed.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         self.past = Past::of(facts);
-        self.turn.iter().flat_map(|turn| &turn.shown).for_each(|call| self.past.forget(call));
+        self.turn.iter().flat_map(|turn| turn.shown.calls()).for_each(|call| self.past.forget(call));
     }
 
     /// Whether the turn waits for a decision that the client was asked for.
@@ -64,9 +56,9 @@ impl AdkLive {
 }
 
 impl Projection for AdkLive {
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
-            out.push(Out::one(chunks::start(&calls.message)));
+            out.push(Event::start(&calls.message));
             self.turn = Some(Turn {
                 calls,
                 is_over: false,
@@ -74,9 +66,7 @@ impl Projection for AdkLive {
                 blocks: Blocks::default(),
                 text: Text::of_turn(fact, self.view),
                 queue: VecDeque::new(),
-                shown: HashSet::new(),
-                asked: HashSet::new(),
-                stale: HashSet::new(),
+                shown: Shown::default(),
             });
             return;
         }
@@ -104,17 +94,17 @@ impl Projection for AdkLive {
         turn.apply(fact, &self.past, out);
     }
 
-    fn start(&self) -> Option<Chunk> {
-        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
+    fn start(&self) -> Option<Event> {
+        self.turn.as_ref().map(|turn| Event::start(&turn.calls.message))
     }
 
     fn is_closed(&self) -> bool {
         self.turn.as_ref().is_none_or(|turn| turn.is_over)
     }
 
-    fn nothing(&mut self, out: &mut Vec<Out>) {
+    fn nothing(&mut self, out: &mut Vec<Event>) {
         if let Some(turn) = &mut self.turn {
-            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
+            out.extend([turn.meter.finish(FinishReason::Stop, &turn.calls), Event::End]);
         }
     }
 
@@ -130,24 +120,24 @@ impl Projection for AdkLive {
 impl Turn {
     /// Whether it waits for a decision. The client has then closed its stream, and a newer message goes first.
     fn waits_for_person(&self) -> bool {
-        let asked = self.queue.front().filter(|id| self.asked.contains(*id)).and_then(|id| self.calls.get(id));
+        let asked = self.queue.front().filter(|id| self.shown.was_asked(id)).and_then(|id| self.calls.get(id));
         asked.is_some_and(|call| call.decision.is_none())
     }
 
-    fn apply(&mut self, fact: &Fact, past: &Past, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, past: &Past, out: &mut Vec<Event>) {
         match fact {
             Fact::StepStarted => self.text.next_step(out),
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
-                self.write(*kind, chunks::block_start(*kind, id).into(), out);
+                self.write(*kind, Event::block_start(*kind, id), out);
             }
             Fact::BlockDelta { id, delta } => {
                 let kind = self.blocks.kind(id);
-                self.write(kind, chunks::block_deltas(kind, id, delta), out);
+                self.write(kind, Event::block_delta(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
                 if let Some(kind) = self.blocks.end(id) {
-                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                    self.write(kind, Event::block_end(kind, id), out);
                 }
             }
             // The first call in the queue is the one that asks. Its prompt comes before its outcome.
@@ -157,11 +147,8 @@ impl Turn {
                 self.add(call);
                 self.show(past, out);
             }
-            Fact::Decided { call, .. } => {
-                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                if is_edited && self.shown.contains(call) && past.edited(call).is_none() {
-                    self.stale.insert(call.clone());
-                }
+            Fact::Decided { call, verdict, .. } if verdict.edited_input().is_some() && past.edited(call).is_none() => {
+                self.shown.edit(call);
             }
             Fact::Started { call, .. } => {
                 self.show(past, out);
@@ -173,17 +160,19 @@ impl Turn {
             }
             Fact::Asked { .. } | Fact::Settled { .. } => self.show(past, out),
             // A replay shows the outcome instead.
-            Fact::Progressed { call, output } if self.shown.contains(call) && !past.is_settled(call) => {
-                out.push(Out::one(chunks::progress(call, output)));
+            Fact::Progressed { call, output } if self.shown.has(call, ClientHas::Input) && !past.is_settled(call) => {
+                out.push(Event::progress(call, output));
             }
-            Fact::ModelDelayed { message, seconds } => out.push(Out::one(chunks::delayed(message, *seconds))),
+            Fact::ModelDelayed { message, seconds } => {
+                out.push(Event::Delayed { message: message.clone(), seconds: *seconds })
+            }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
         }
     }
 
     /// Closes what was shown of a step whose node is gone. Its calls were not shown yet.
-    fn abandon(&mut self, out: &mut Vec<Out>) {
+    fn abandon(&mut self, out: &mut Vec<Event>) {
         if !self.calls.is_writing {
             return;
         }
@@ -191,7 +180,7 @@ impl Turn {
         if let Some((kind, id)) = self.blocks.abandon()
             && (kind == BlockKind::Reasoning || is_text_sent)
         {
-            out.push(Out::one(chunks::block_end(kind, &id)));
+            out.push(Event::block_end(kind, &id));
         }
         let abandoned = self.calls.abandoned_in_step();
         self.queue.retain(|id| !abandoned.contains(id));
@@ -199,16 +188,16 @@ impl Turn {
 
     /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
     /// ended the turn.
-    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+    fn close_unwritten(&mut self, out: &mut Vec<Event>) {
         if let Some((kind, id)) = self.blocks.abandon() {
-            self.write(kind, chunks::block_end(kind, &id).into(), out);
+            self.write(kind, Event::block_end(kind, &id), out);
         }
     }
 
-    fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
+    fn write(&mut self, kind: BlockKind, event: Event, out: &mut Vec<Event>) {
         match kind {
-            BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
-            BlockKind::Text => self.text.write(chunks, out),
+            BlockKind::Reasoning => out.push(event),
+            BlockKind::Text => self.text.write(event, out),
         }
     }
 
@@ -218,33 +207,33 @@ impl Turn {
     }
 
     /// Shows the first call as far as possible, and the next one once it is settled.
-    fn show(&mut self, past: &Past, out: &mut Vec<Out>) {
+    fn show(&mut self, past: &Past, out: &mut Vec<Event>) {
         while let Some(id) = self.queue.front().cloned() {
             let Some(call) = self.calls.get(&id).filter(|call| call.has_begun()) else { return };
-            if self.shown.insert(id.clone()) {
-                out.push(Out::one(chunks::input_start(&id, &call.name)));
+            if self.shown.give(&id, ClientHas::Input) {
+                out.push(Event::call(&id, &call.name));
                 let edited = past.edited(&id);
-                out.push(Out::one(match (past.is_settled(&id) && !call.is_invalid, edited) {
-                    (true, _) => chunks::input_delta(&id, edited.unwrap_or(&call.input)),
-                    (false, Some(edited)) => chunks::input_available(&id, &call.name, edited),
-                    (false, None) => chunks::input(&id, call),
-                }));
+                out.push(match (past.is_settled(&id) && !call.is_invalid, edited) {
+                    (true, _) => Event::input_as_text(&id, edited.unwrap_or(&call.input)),
+                    (false, Some(edited)) => Event::input(&id, &call.name, edited),
+                    (false, None) => Event::input_of(&id, call),
+                });
             }
             if let Some(request) = &call.request
                 && !past.is_decided(&id)
                 && !past.is_settled(&id)
-                && self.asked.insert(id.clone())
+                && self.shown.give(&id, ClientHas::Request)
             {
-                out.push(Out::one(StartStep {}.into()));
-                out.push(Out::one(chunks::approval_request(&id, &request.approval)));
-                out.push(Out::one(FinishStep {}.into()));
+                out.push(Event::StepStart);
+                out.push(Event::request(&id, &request.approval));
+                out.push(Event::StepEnd);
             }
             let Some(settled) = &call.settled else { return };
-            if self.stale.remove(&id) {
-                out.push(Out::one(chunks::edited_input(&id, &call.input)));
+            if self.shown.take_edit(&id) {
+                out.push(Event::edited_input(&id, &call.input));
             }
             if !call.is_invalid {
-                out.push(Out::one(chunks::outcome(&id, &settled.told())));
+                out.push(Event::outcome(&id, settled.told().without_denial()));
             }
             self.queue.pop_front();
             self.text.settled(&id, out);
@@ -253,17 +242,17 @@ impl Turn {
 
     /// Tells the client that an approver has changed the input. A step stands between that and its announcement, so it
     /// can't be announced again.
-    fn tell_edit(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        if let Some(call) = self.calls.get(id).filter(|_| self.stale.remove(id)) {
-            out.push(Out::one(chunks::edited_input(id, &call.input)));
+    fn tell_edit(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
+        if let Some(call) = self.calls.get(id).filter(|_| self.shown.take_edit(id)) {
+            out.push(Event::edited_input(id, &call.input));
         }
     }
 
-    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
+    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Event>) {
         self.is_over = true;
         self.text.release(out);
-        let (last, reason) = chunks::ending(end);
-        out.extend(last.map(Out::one));
-        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
+        let (last, reason) = Event::of_end(end);
+        out.extend(last);
+        out.extend([self.meter.finish(reason, &self.calls), Event::End]);
     }
 }

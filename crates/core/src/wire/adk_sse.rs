@@ -5,21 +5,16 @@
 //! has ended and everything is sent. The outcomes of a step that waits for the client are sent together, once all of its
 //! calls are settled.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
-use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, FinishReason},
-    ids::ToolCallId,
-};
+use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 
 use super::{
-    Out, Projection, View,
+    ClientHas, Event, Projection, View,
     audience::Audience,
+    blocks::{Blocks, Meter},
     calls::{Past, TurnCalls, Waits},
-    chunks::{self, Blocks, Meter},
+    shown::Shown,
     text::Text,
 };
 use crate::{
@@ -46,12 +41,7 @@ struct Turn {
     meter: Meter,
     blocks: Blocks,
     text: Text,
-    /// The calls that the client has seen, each with the segment that showed it.
-    shown: HashMap<ToolCallId, u32>,
-    /// The number of segments so far.
-    segments: u32,
-    /// Those whose input an approver has changed since.
-    stale: HashSet<ToolCallId>,
+    shown: Shown,
     /// Settled calls whose outcome (and announcement, if not shown yet) is held back: until the last segment, or until
     /// all calls of their step are settled.
     held: Vec<ToolCallId>,
@@ -68,9 +58,9 @@ impl AdkSse {
 }
 
 impl Projection for AdkSse {
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
-            out.push(Out::one(chunks::start(&calls.message)));
+            out.push(Event::start(&calls.message));
             self.turn = Some(Turn::new(calls, Text::of_turn(fact, self.view), Arc::clone(&self.past)));
             return;
         }
@@ -91,17 +81,17 @@ impl Projection for AdkSse {
         }
     }
 
-    fn start(&self) -> Option<Chunk> {
-        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
+    fn start(&self) -> Option<Event> {
+        self.turn.as_ref().map(|turn| Event::start(&turn.calls.message))
     }
 
     fn is_closed(&self) -> bool {
         self.turn.as_ref().is_none_or(|turn| !turn.is_open)
     }
 
-    fn nothing(&mut self, out: &mut Vec<Out>) {
+    fn nothing(&mut self, out: &mut Vec<Event>) {
         if let Some(turn) = &mut self.turn {
-            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
+            out.extend([turn.meter.finish(FinishReason::Stop, &turn.calls), Event::End]);
         }
     }
 
@@ -117,7 +107,7 @@ impl Projection for AdkSse {
         if let Some(turn) = &mut self.turn {
             Arc::make_mut(&mut turn.past).set_over(over);
             // A segment that nobody got may have shown others.
-            turn.shown.retain(|id, _| has.is_none_or(|has| has.contains(id)));
+            turn.shown.retain(|id| has.is_none_or(|has| has.contains(id)));
         }
     }
 
@@ -136,9 +126,7 @@ impl Turn {
             meter: Meter::default(),
             blocks: Blocks::default(),
             text,
-            shown: HashMap::new(),
-            segments: 0,
-            stale: HashSet::new(),
+            shown: Shown::default(),
             held: Vec::new(),
             has_question_in_step: false,
             has_request_in_segment: false,
@@ -146,7 +134,7 @@ impl Turn {
         }
     }
 
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         match fact {
             Fact::StepStarted => {
                 self.open(fact, out);
@@ -158,15 +146,15 @@ impl Turn {
             }
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
-                self.write(*kind, chunks::block_start(*kind, id).into(), out);
+                self.write(*kind, Event::block_start(*kind, id), out);
             }
             Fact::BlockDelta { id, delta } => {
                 let kind = self.blocks.kind(id);
-                self.write(kind, chunks::block_deltas(kind, id, delta), out);
+                self.write(kind, Event::block_delta(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
                 if let Some(kind) = self.blocks.end(id) {
-                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                    self.write(kind, Event::block_end(kind, id), out);
                 }
             }
             Fact::Called { call, by, .. } => {
@@ -177,8 +165,8 @@ impl Turn {
                 }
             }
             // The node that showed its input could not write it, and another one has ended the turn.
-            Fact::Invalid { call, name, input, error, .. } if self.shown.contains_key(call) => {
-                out.push(Out::one(chunks::input_error(call, name, input, error)));
+            Fact::Invalid { call, name, input, error, .. } if self.shown.has(call, ClientHas::Start) => {
+                out.push(Event::input_error(call, name, input, error));
             }
             Fact::Invalid { call, .. } => {
                 self.text.called(call);
@@ -202,13 +190,13 @@ impl Turn {
                 }
                 self.show(call, out);
                 self.has_request_in_segment = true;
-                out.push(Out::one(chunks::approval_request(call, approval)));
+                self.shown.give(call, ClientHas::Request);
+                out.push(Event::request(call, approval));
                 self.end_if_waiting(true, out);
             }
-            Fact::Decided { call, .. } => {
-                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                if is_edited && self.shown.contains_key(call) && self.past.edited(call).is_none() {
-                    self.stale.insert(call.clone());
+            Fact::Decided { call, verdict, .. } => {
+                if verdict.edited_input().is_some() && self.past.edited(call).is_none() {
+                    self.shown.edit(call);
                 }
                 self.open(fact, out);
             }
@@ -220,11 +208,11 @@ impl Turn {
                 self.end_if_waiting(*cause != Cause::Result, out);
             }
             // After an approval request outcomes are held back, and with them what precedes them.
-            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains_key(call) => {
-                out.push(Out::one(chunks::progress(call, output)));
+            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.has(call, ClientHas::Input) => {
+                out.push(Event::progress(call, output));
             }
             Fact::ModelDelayed { message, seconds } if self.is_open => {
-                out.push(Out::one(chunks::delayed(message, *seconds)));
+                out.push(Event::Delayed { message: message.clone(), seconds: *seconds });
             }
             Fact::TurnEnded { end, .. } => {
                 self.open(fact, out);
@@ -235,7 +223,7 @@ impl Turn {
     }
 
     /// Closes what was shown of a step whose node is gone.
-    fn abandon(&mut self, out: &mut Vec<Out>) {
+    fn abandon(&mut self, out: &mut Vec<Event>) {
         if !self.calls.is_writing {
             return;
         }
@@ -243,7 +231,7 @@ impl Turn {
         if let Some((kind, id)) = self.blocks.abandon()
             && (kind == BlockKind::Reasoning || is_text_sent)
         {
-            out.push(Out::one(chunks::block_end(kind, &id)));
+            out.push(Event::block_end(kind, &id));
         }
         let abandoned = self.calls.abandoned_in_step();
         self.held.retain(|held| !abandoned.contains(held));
@@ -252,30 +240,30 @@ impl Turn {
 
     /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
     /// ended the turn.
-    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+    fn close_unwritten(&mut self, out: &mut Vec<Event>) {
         if let Some((kind, id)) = self.blocks.abandon() {
-            self.write(kind, chunks::block_end(kind, &id).into(), out);
+            self.write(kind, Event::block_end(kind, &id), out);
         }
         self.abandon_calls(out);
     }
 
-    fn abandon_calls(&mut self, out: &mut Vec<Out>) {
+    fn abandon_calls(&mut self, out: &mut Vec<Event>) {
         for id in self.calls.abandoned_in_step() {
             let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
-            if self.shown.contains_key(&id) {
-                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            if self.shown.has(&id, ClientHas::Start) {
+                out.push(Event::abandoned(&id, call));
             }
         }
     }
 
     /// Opens a segment, with the first fact after the last segment was closed.
-    fn open(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn open(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         self.audience = self.audience.with(fact, self.is_open);
         if !self.is_open {
             self.is_open = true;
-            self.segments += 1;
+            self.shown.next_segment();
             self.has_request_in_segment = false;
-            out.push(Out::one(chunks::start(&self.calls.message)));
+            out.push(Event::start(&self.calls.message));
         }
     }
 
@@ -284,29 +272,29 @@ impl Turn {
         self.calls.order == CallOrder::OneByOne
     }
 
-    fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
+    fn write(&mut self, kind: BlockKind, event: Event, out: &mut Vec<Event>) {
         match kind {
-            BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
-            BlockKind::Text => self.text.write(chunks, out),
+            BlockKind::Reasoning => out.push(event),
+            BlockKind::Text => self.text.write(event, out),
         }
     }
 
-    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         let Some(call) = self.calls.get(id) else { return };
-        if self.shown.insert(id.clone(), self.segments).is_none() {
-            out.push(Out::one(chunks::input_start(id, &call.name)));
+        if self.shown.give(id, ClientHas::Input) {
+            out.push(Event::call(id, &call.name));
             let edited = self.past.edited(id);
             // A call that is shown together with its outcome is not to run any more.
             let is_past = self.past.is_settled(id) || call.runs_when_shown() && call.settled.is_some();
-            out.push(Out::one(match (is_past && !call.is_invalid, edited) {
-                (true, _) => chunks::input_delta(id, edited.unwrap_or(&call.input)),
-                (false, Some(edited)) => chunks::input_available(id, &call.name, edited),
-                (false, None) => chunks::input(id, call),
-            }));
+            out.push(match (is_past && !call.is_invalid, edited) {
+                (true, _) => Event::input_as_text(id, edited.unwrap_or(&call.input)),
+                (false, Some(edited)) => Event::input(id, &call.name, edited),
+                (false, None) => Event::input_of(id, call),
+            });
         }
     }
 
-    fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn started(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         // The browser runs what it is shown.
         let is_frontend = self.calls.get(id).is_some_and(|call| call.execution == Execution::Frontend);
         if self.rounds == 0 || self.is_one_by_one() || is_frontend {
@@ -317,13 +305,13 @@ impl Turn {
         let Some(call) = self.calls.get(id).filter(waits) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment && !self.past.is_decided(id) {
-            out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
-            self.stale.remove(id);
+            out.push(Event::input(id, &call.name, &call.input));
+            self.shown.give(id, ClientHas::Run);
         }
         self.end_if_waiting(true, out);
     }
 
-    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         let is_there = self.audience.is_there();
         if self.rounds > 0 || self.held_with_step() || !is_there {
             self.held.push(id.clone());
@@ -338,7 +326,7 @@ impl Turn {
 
     /// Whether a call of the step is shown only when the step is complete, and those after it with it.
     fn waits_for_hold(&self) -> bool {
-        let unshown = self.calls.made_in_step().iter().filter(|id| !self.shown.contains_key(*id));
+        let unshown = self.calls.made_in_step().iter().filter(|id| !self.shown.has(id, ClientHas::Input));
         unshown.filter_map(|id| self.calls.get(id)).any(Call::runs_when_shown)
     }
 
@@ -352,24 +340,24 @@ impl Turn {
         made.filter(|call| call.settled.is_none())
     }
 
-    fn tell_outcome(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+    fn tell_outcome(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
         if let Some(call) = self.calls.get(id).filter(|call| !call.is_invalid)
             && let Some(settled) = &call.settled
         {
-            if self.stale.remove(id) {
-                out.push(Out::one(match self.has_request_in_segment {
-                    true => chunks::edited_input(id, &call.input),
-                    false => chunks::input_available(id, &call.name, &call.input),
-                }));
+            if self.shown.take_edit(id) {
+                out.push(match self.has_request_in_segment {
+                    true => Event::edited_input(id, &call.input),
+                    false => Event::input(id, &call.name, &call.input),
+                });
             }
-            out.push(Out::one(chunks::outcome(id, &settled.told())));
+            out.push(Event::outcome(id, settled.told().without_denial()));
         }
         self.text.settled(id, out);
     }
 
     /// The segment ends when every call of the step is settled or waits for the client, and one waits. `is_final` says whether
     /// it is certain that it does not go on with the same request.
-    fn end_if_waiting(&mut self, is_final: bool, out: &mut Vec<Out>) {
+    fn end_if_waiting(&mut self, is_final: bool, out: &mut Vec<Event>) {
         let waits: Vec<Waits> = self.calls.waits(self.calls.made_in_step(), &self.past).collect();
         if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
@@ -385,21 +373,22 @@ impl Turn {
 
     /// Releases the outcomes of steps before the current one, at the end of a segment in which nothing is asked. A client
     /// tells steps apart only by the segments that show them.
-    fn release_complete_steps(&mut self, out: &mut Vec<Out>) {
-        let step: HashSet<Option<&u32>> = self.calls.made_in_step().iter().map(|id| self.shown.get(id)).collect();
-        let is_of_step = |id: &ToolCallId| step.contains(&self.shown.get(id));
+    fn release_complete_steps(&mut self, out: &mut Vec<Event>) {
+        let made = self.calls.made_in_step().iter();
+        let step: HashSet<Option<u32>> = made.map(|id| self.shown.segment_of(id)).collect();
+        let is_of_step = |id: &ToolCallId| step.contains(&self.shown.segment_of(id));
         let (open, complete) = std::mem::take(&mut self.held).into_iter().partition(is_of_step);
         self.held = complete;
         self.release_outcomes(out);
         self.held = open;
     }
 
-    fn close(&mut self, reason: FinishReason, out: &mut Vec<Out>) {
+    fn close(&mut self, reason: FinishReason, out: &mut Vec<Event>) {
         self.is_open = false;
-        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
+        out.extend([self.meter.finish(reason, &self.calls), Event::End]);
     }
 
-    fn release_outcomes(&mut self, out: &mut Vec<Out>) {
+    fn release_outcomes(&mut self, out: &mut Vec<Event>) {
         let mut held = std::mem::take(&mut self.held);
         // Sorted by call, not by completion.
         held.sort_by_key(|id| self.calls.number(id));
@@ -409,14 +398,14 @@ impl Turn {
         }
     }
 
-    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
+    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Event>) {
         if self.rounds > 1 && !self.has_request_in_segment {
             self.text.release(out);
         }
         self.release_outcomes(out);
         self.text.release(out);
-        let (last, reason) = chunks::ending(end);
-        out.extend(last.map(Out::one));
+        let (last, reason) = Event::of_end(end);
+        out.extend(last);
         self.close(reason, out);
     }
 }

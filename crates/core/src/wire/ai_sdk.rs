@@ -4,16 +4,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use holdpoint_protocol::{
-    PROMPT_TOOL,
-    chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Pieces, Run, StartStep, ToolOutputDenied},
-    ids::{ApprovalId, ToolCallId},
-};
+use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 
 use super::{
-    Out, Projection, View,
+    ClientHas, Event, Projection, View,
+    blocks::{Blocks, Meter},
     calls::{Past, TurnCalls, Waits},
-    chunks::{self, Blocks, Meter},
+    shown::Shown,
 };
 use crate::{
     call::Call,
@@ -36,50 +33,9 @@ struct Turn {
     is_in_step: bool,
     meter: Meter,
     blocks: Blocks,
-    wire: HashMap<ToolCallId, OnWire>,
-    /// The number of the segment.
-    segment: u32,
-}
-
-/// What the client has seen of a call.
-#[derive(Debug, Default)]
-struct OnWire {
-    /// A frontend call that waits for approval. Its input is sent as deltas, because those do not make the client run
-    /// it.
-    is_gated: bool,
-    /// Whether the call was gated and the client has since been told to run it.
-    is_released: bool,
-    has_deltas: bool,
     shown: Shown,
-    /// The segment that has shown its input.
-    segment: u32,
-    /// Whether an approver has changed the input that the client has seen.
-    is_stale: bool,
-    request: RequestState,
-    /// A denial, held back while a call of its step waits for the client.
-    denial: Vec<Chunk>,
-}
-
-/// How much of a call's input the client has seen.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-enum Shown {
-    #[default]
-    Nothing,
-    Start,
-    Input,
-}
-
-/// The state of an approval request on the wire.
-#[derive(Debug, Clone, PartialEq, Default)]
-enum RequestState {
-    #[default]
-    None,
-    /// Shown once the other calls of the step are settled.
-    Waiting(ApprovalId),
-    /// Decided before this response could show it.
-    Answered(ApprovalId),
-    /// Shown, in this segment or an earlier one.
-    Shown { in_this_segment: bool },
+    /// Denials that are held back while a call of their step waits for the client.
+    denials: HashMap<ToolCallId, Vec<Event>>,
 }
 
 impl AiSdk {
@@ -87,17 +43,12 @@ impl AiSdk {
     pub fn new(view: View) -> Self {
         Self { view, turn: None, past: Arc::default() }
     }
-
-    /// A projection that replays a message. `facts` are those known already.
-    pub fn replay<'a>(view: View, facts: impl Iterator<Item = &'a Fact>) -> Self {
-        Self { view, turn: None, past: Arc::new(Past::of(facts)) }
-    }
 }
 
 impl Projection for AiSdk {
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
-            out.push(Out::one(chunks::start(&calls.message)));
+            out.push(Event::start(&calls.message));
             self.turn = Some(Turn::new(calls, Arc::clone(&self.past)));
             return;
         }
@@ -111,19 +62,18 @@ impl Projection for AiSdk {
         turn.apply(fact, out);
     }
 
-    fn start(&self) -> Option<Chunk> {
-        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
+    fn start(&self) -> Option<Event> {
+        self.turn.as_ref().map(|turn| Event::start(&turn.calls.message))
     }
 
     fn is_closed(&self) -> bool {
         self.turn.as_ref().is_none_or(|turn| !turn.is_open)
     }
 
-    fn nothing(&mut self, out: &mut Vec<Out>) {
+    fn nothing(&mut self, out: &mut Vec<Event>) {
         if let Some(turn) = &mut self.turn {
-            let steps: [Chunk; 2] = [StartStep {}.into(), FinishStep {}.into()];
-            out.extend(steps.map(Out::one));
-            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
+            out.extend([Event::StepStart, Event::StepEnd]);
+            out.extend([turn.meter.finish(FinishReason::Stop, &turn.calls), Event::End]);
         }
     }
 
@@ -145,77 +95,52 @@ impl Turn {
             is_in_step: false,
             meter: Meter::default(),
             blocks: Blocks::default(),
-            wire: HashMap::new(),
-            segment: 0,
+            shown: Shown::default(),
+            denials: HashMap::new(),
         }
     }
 
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>) {
         match fact {
             Fact::StepStarted => {
                 self.open(out);
                 self.end_step(out);
                 self.is_in_step = true;
-                out.push(Out::one(StartStep {}.into()));
+                out.push(Event::StepStart);
             }
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
-                out.push(Out::one(chunks::block_start(*kind, id)));
+                out.push(Event::block_start(*kind, id));
             }
             Fact::BlockDelta { id, delta } => {
-                out.push(Out::Chunks(chunks::block_deltas(self.blocks.kind(id), id, delta)));
+                out.push(Event::block_delta(self.blocks.kind(id), id, delta));
             }
             Fact::BlockEnded { id } => {
-                out.extend(self.blocks.end(id).map(|kind| Out::one(chunks::block_end(kind, id))));
+                out.extend(self.blocks.end(id).map(|kind| Event::block_end(kind, id)));
             }
-            Fact::InputStarted { call, .. } => {
-                self.wire.insert(call.clone(), OnWire::default());
-                if self.calls.order == CallOrder::Together {
-                    self.show_start(call, out);
-                }
-            }
+            Fact::InputStarted { call, .. } if self.calls.order == CallOrder::Together => self.show_start(call, out),
             // A replay shows the edited input.
             Fact::InputDelta { call, .. } if self.past.edited(call).is_some() => {}
             Fact::InputDelta { call, delta } if self.calls.order == CallOrder::Together => {
-                if let Some(wire) = self.wire.get_mut(call) {
-                    wire.has_deltas = true;
-                }
-                out.push(deltas(call, delta.clone()));
+                self.shown.give_delta(call);
+                out.push(Event::InputDelta { call: call.clone(), delta: delta.clone() });
             }
-            Fact::Called { call, .. } => {
-                if let (Some(wire), Some(made)) = (self.wire.get_mut(call), self.calls.get(call)) {
-                    wire.is_gated = made.is_gated();
-                }
-                if self.calls.order == CallOrder::Together && !self.waits_for_hold() {
-                    self.show(call, out);
-                }
+            Fact::Called { call, .. } if self.calls.order == CallOrder::Together && !self.waits_for_hold() => {
+                self.show(call, out);
             }
             Fact::Invalid { call, name, input, error, .. } => {
                 self.show_start(call, out);
-                if let Some(wire) = self.wire.get_mut(call) {
-                    wire.shown = Shown::Input;
-                }
-                out.push(Out::one(chunks::input_error(call, name, input, error)));
+                self.shown.give(call, ClientHas::Input);
+                out.push(Event::input_error(call, name, input, error));
             }
-            Fact::Asked { call, approval, .. } => {
+            Fact::Asked { call, .. } => {
                 self.show(call, out);
-                let is_answered = self.past.is_decided(call) || self.past.is_settled(call);
-                if let Some(wire) = self.wire.get_mut(call) {
-                    wire.request = match is_answered {
-                        true => RequestState::Answered(approval.clone()),
-                        false => RequestState::Waiting(approval.clone()),
-                    };
-                }
                 self.end_if_waiting(out);
             }
-            Fact::Decided { call, .. } => {
+            Fact::Decided { call, verdict, .. } => {
                 self.open(out);
-                let Some(wire) = self.wire.get_mut(call) else { return };
-                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                wire.is_stale = is_edited && wire.shown == Shown::Input && self.past.edited(call).is_none();
-                // The request is obsolete: it was decided elsewhere while the other calls of the step ran.
-                if let RequestState::Waiting(approval) = &wire.request {
-                    wire.request = RequestState::Answered(approval.clone());
+                if verdict.edited_input().is_some() && self.past.edited(call).is_none() {
+                    self.shown.edit(call);
                 }
             }
             Fact::Started { call, .. } => {
@@ -227,7 +152,7 @@ impl Turn {
             Fact::Progressed { call, output }
                 if self.is_open && !self.past.is_settled(call) && self.has_input(call) =>
             {
-                out.push(Out::one(chunks::progress(call, output)));
+                out.push(Event::progress(call, output));
             }
             Fact::Settled { call, .. } => {
                 self.open(out);
@@ -236,7 +161,7 @@ impl Turn {
                 self.end_if_waiting(out);
             }
             Fact::ModelDelayed { message, seconds } if self.is_open => {
-                out.push(Out::one(chunks::delayed(message, *seconds)));
+                out.push(Event::Delayed { message: message.clone(), seconds: *seconds });
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
@@ -245,72 +170,68 @@ impl Turn {
 
     /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
     /// ended the turn.
-    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+    fn close_unwritten(&mut self, out: &mut Vec<Event>) {
         self.abandon(out);
     }
 
     /// Closes what was shown of a step whose node is gone.
-    fn abandon(&mut self, out: &mut Vec<Out>) {
+    fn abandon(&mut self, out: &mut Vec<Event>) {
         if let Some((kind, id)) = self.blocks.abandon() {
-            out.push(Out::one(chunks::block_end(kind, &id)));
+            out.push(Event::block_end(kind, &id));
         }
         for id in self.calls.abandoned_in_step() {
             let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
-            if self.wire.remove(&id).is_some_and(|wire| wire.shown != Shown::Nothing) {
-                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            if self.shown.remove(&id) {
+                out.push(Event::abandoned(&id, call));
             }
         }
     }
 
     /// Opens a segment, with the first fact after the last segment was closed.
-    fn open(&mut self, out: &mut Vec<Out>) {
+    fn open(&mut self, out: &mut Vec<Event>) {
         if self.is_open {
             return;
         }
         self.is_open = true;
-        self.segment += 1;
-        for wire in self.wire.values_mut() {
-            if let RequestState::Shown { in_this_segment } = &mut wire.request {
-                *in_this_segment = false;
-            }
-        }
-        out.push(Out::one(chunks::start(&self.calls.message)));
+        self.shown.next_segment();
+        out.push(Event::start(&self.calls.message));
     }
 
-    fn end_step(&mut self, out: &mut Vec<Out>) {
+    fn end_step(&mut self, out: &mut Vec<Event>) {
         if std::mem::take(&mut self.is_in_step) {
-            out.push(Out::one(FinishStep {}.into()));
+            out.push(Event::StepEnd);
         }
     }
 
     /// Opens a step for a new call in a continuation (the next call of a `/live` turn). A prompt gets none: it belongs
     /// to the step of the call that asks, in which others may still wait for a person.
-    fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        if self.wire.get(id).is_none_or(|wire| wire.shown != Shown::Nothing) {
+    fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
+        if self.shown.has(id, ClientHas::Start) {
             return;
         }
         self.open(out);
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        if call.name != PROMPT_TOOL && !std::mem::replace(&mut self.is_in_step, true) {
-            out.push(Out::one(StartStep {}.into()));
+        let Some(call) = self.calls.get(id) else { return };
+        if call.by.tool().is_none() && !std::mem::replace(&mut self.is_in_step, true) {
+            out.push(Event::StepStart);
         }
-        wire.shown = Shown::Start;
-        out.push(Out::one(chunks::input_start(id, &call.name)));
+        self.shown.give(id, ClientHas::Start);
+        out.push(Event::call(id, &call.name));
     }
 
     /// Shows a call's input, once. In a turn of `/live` this can be in a later segment.
-    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        if self.wire.get(id).is_none_or(|wire| wire.shown == Shown::Input) {
+    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
+        if self.has_input(id) {
             return;
         }
         self.show_start(id, out);
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        (wire.shown, wire.segment) = (Shown::Input, self.segment);
+        let Some(call) = self.calls.get(id) else { return };
+        self.shown.give(id, ClientHas::Input);
         let input = self.past.edited(id).unwrap_or(&call.input);
         let is_past = self.past.is_settled(id) || call.runs_when_shown() && call.settled.is_some();
-        match is_past || wire.is_gated {
-            false => out.push(Out::one(chunks::input_available(id, &call.name, input))),
-            true if !wire.has_deltas => out.push(deltas(id, (&*input.to_string()).into())),
+        // The input of a gated call is sent as deltas, because those do not make the client run it.
+        match is_past || call.is_gated() {
+            false => out.push(Event::input(id, &call.name, input)),
+            true if !self.shown.has_deltas(id) => out.push(Event::input_as_text(id, input)),
             true => {}
         }
     }
@@ -327,53 +248,49 @@ impl Turn {
 
     /// Whether the client has seen the call's input.
     fn has_input(&self, id: &ToolCallId) -> bool {
-        self.wire.get(id).is_some_and(|wire| wire.shown == Shown::Input)
+        self.shown.has(id, ClientHas::Input)
     }
 
     /// Makes a frontend call available after its approval. The client runs it as soon as it sees that.
-    fn release(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        if std::mem::take(&mut wire.is_gated) {
-            wire.is_released = true;
-            wire.is_stale = false;
-            if !self.past.is_settled(id) {
-                out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
-            }
+    fn release(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
+        let Some(call) = self.calls.get(id).filter(|call| call.is_gated()) else { return };
+        if self.shown.give(id, ClientHas::Run) && !self.past.is_settled(id) {
+            out.push(Event::input(id, &call.name, &call.input));
         }
     }
 
-    fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get(id)) else { return };
+    fn started(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
+        let Some(call) = self.calls.get(id) else { return };
         if call.waits(self.calls.reader()) != Waits::Browser {
             return;
         }
         // The client has answered the approval request, and runs the call when it is announced again.
-        if wire.request == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
-            out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
+        if self.shown.was_asked_before(id) && !self.shown.has(id, ClientHas::Run) {
+            out.push(Event::input(id, &call.name, &call.input));
         }
         self.end_if_waiting(out);
     }
 
-    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
+    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Event>) {
+        let Some(call) = self.calls.get(id) else { return };
         let Some(settled) = &call.settled else { return };
-        if std::mem::take(&mut wire.is_stale) {
-            out.push(Out::one(match wire.segment == self.segment {
-                true => chunks::edited_input(id, &call.input),
-                false => chunks::input_available(id, &call.name, &call.input),
-            }));
+        if self.shown.take_edit(id) {
+            out.push(match self.shown.is_in_this_segment(id) {
+                true => Event::edited_input(id, &call.input),
+                false => Event::input(id, &call.name, &call.input),
+            });
         }
-        let request = std::mem::take(&mut wire.request);
-        match (&settled.outcome, request) {
-            // A client can't represent a denial of a call without an approval request, so it gets an error.
-            (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
-                out.push(Out::one(chunks::outcome(id, &settled.told())));
-            }
-            (Outcome::Denied { .. }, request) => {
-                if let RequestState::Waiting(approval) | RequestState::Answered(approval) = request {
-                    wire.denial.push(chunks::approval_request(id, &approval));
+        match (&settled.outcome, &call.request) {
+            (Outcome::Denied { .. }, Some(request)) => {
+                let denial = self.denials.entry(id.clone()).or_default();
+                if !self.shown.was_asked(id) {
+                    denial.push(Event::request(id, &request.approval));
                 }
-                wire.denial.push(ToolOutputDenied { tool_call_id: id.clone() }.into());
+                denial.push(Event::outcome(id, settled.outcome.clone()));
+            }
+            // A client can't represent a denial of a call without an approval request, so it gets an error.
+            (Outcome::Denied { .. }, None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
+                out.push(Event::outcome(id, settled.told().without_denial()));
             }
         }
         self.release_denials(false, out);
@@ -381,12 +298,12 @@ impl Turn {
 
     /// Clients up to 6.0.269 and 7.0.82 can't handle a denial beside an open approval request in the same step (rule
     /// A5), and neither `sendAutomaticallyWhen` predicate of the SDK sends a browser's result beside a denial.
-    fn release_denials(&mut self, all: bool, out: &mut Vec<Out>) {
+    fn release_denials(&mut self, all: bool, out: &mut Vec<Event>) {
         if !all && self.waits().any(Waits::is_for_client) {
             return;
         }
         for id in self.calls.begun_in_step() {
-            out.extend(self.wire.get_mut(id).into_iter().flat_map(|wire| wire.denial.drain(..)).map(Out::one));
+            out.extend(self.denials.remove(id).into_iter().flatten());
         }
     }
 
@@ -395,33 +312,35 @@ impl Turn {
     }
 
     /// The segment ends when every call of the step is settled or waits for the client, and one waits.
-    fn end_if_waiting(&mut self, out: &mut Vec<Out>) {
+    fn end_if_waiting(&mut self, out: &mut Vec<Event>) {
         let can_end = self.waits().any(Waits::is_for_client) && self.waits().all(|waits| waits != Waits::Here);
         if !self.is_open || !can_end {
             return;
         }
         self.release_denials(false, out);
-        for id in self.calls.begun_in_step() {
-            if let Some(wire) = self.wire.get_mut(id)
-                && let RequestState::Waiting(approval) = &wire.request
+        // A request that was decided meanwhile is obsolete.
+        let (calls, past) = (&self.calls, &self.past);
+        let is_open = |id: &ToolCallId, call: &Call| !call.is_settled() && !past.is_decided(id) && !past.is_settled(id);
+        for id in calls.begun_in_step() {
+            if let Some(request) = calls.get(id).filter(|call| is_open(id, call)).and_then(Call::open_request)
+                && self.shown.give(id, ClientHas::Request)
             {
-                out.push(Out::one(chunks::approval_request(id, approval)));
-                wire.request = RequestState::Shown { in_this_segment: true };
+                out.push(Event::request(id, &request.approval));
             }
         }
         self.close(FinishReason::ToolCalls, out);
     }
 
-    fn close(&mut self, reason: FinishReason, out: &mut Vec<Out>) {
+    fn close(&mut self, reason: FinishReason, out: &mut Vec<Event>) {
         self.end_step(out);
         self.is_open = false;
-        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
+        out.extend([self.meter.finish(reason, &self.calls), Event::End]);
     }
 
-    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
+    fn end(&mut self, end: &TurnEnd, out: &mut Vec<Event>) {
         self.open(out);
         self.release_denials(true, out);
-        let (last, reason) = chunks::ending(end);
+        let (last, reason) = Event::of_end(end);
         let is_ended_with_calls = match end {
             TurnEnd::Stopped { .. } | TurnEnd::Superseded => true,
             // The token limit has cut off a call.
@@ -432,13 +351,9 @@ impl Turn {
             // Open a new step: the last one may have only settled calls, and then the client would send again.
             self.end_step(out);
             self.is_in_step = true;
-            out.push(Out::one(StartStep {}.into()));
+            out.push(Event::StepStart);
         }
-        out.extend(last.map(Out::one));
+        out.extend(last);
         self.close(reason, out);
     }
-}
-
-fn deltas(call: &ToolCallId, pieces: Pieces) -> Out {
-    Out::Chunks(Chunks::Run(Run { of: DeltaOf::ToolInput(call.clone()), pieces }))
 }

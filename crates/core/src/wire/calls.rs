@@ -29,7 +29,7 @@ pub(super) struct TurnCalls {
     /// Whether the model is writing.
     pub(super) is_writing: bool,
     pub(super) is_over: bool,
-    /// Whether this client sends every frontend result with its next request.
+    /// Whether this client, or the one that began the turn, sends every frontend result with its next request.
     is_resubmit: bool,
     /// The usage of each step.
     usage: Vec<Usage>,
@@ -71,7 +71,7 @@ impl Waits {
 pub(super) struct Reader {
     /// The order in which the calls of the turn are started.
     pub(super) order: CallOrder,
-    /// Whether this client sends every frontend result with its next request.
+    /// Whether this client, or the one that began the turn, sends every frontend result with its next request.
     pub(super) is_resubmit: bool,
 }
 
@@ -80,7 +80,9 @@ impl Reader {
     fn gets_later(self, call: &Call) -> bool {
         // A prompt is answered while its tool runs, so the response stays open for it.
         let is_answered_here = call.execution != Execution::Frontend || call.by.tool().is_some();
-        !is_answered_here && (self.is_resubmit || call.wait == Wait::Resubmit)
+        // Over a WebSocket, a result can arrive at any time, whatever the tool says.
+        let says_tool = self.order == CallOrder::Together && call.wait == Wait::Resubmit;
+        !is_answered_here && (self.is_resubmit || says_tool)
     }
 }
 
@@ -128,7 +130,7 @@ impl TurnCalls {
     /// A turn that begins with this fact. With `is_resubmit`, the client sends every frontend result with its next
     /// request.
     pub(super) fn begin(fact: &Fact, is_resubmit: bool) -> Option<Self> {
-        let Fact::TurnStarted { message, order, model, at, .. } = fact else { return None };
+        let Fact::TurnStarted { message, order, model, at, is_resubmit: began_so, .. } = fact else { return None };
         Some(Self {
             message: message.clone(),
             order: *order,
@@ -136,7 +138,7 @@ impl TurnCalls {
             model: model.clone(),
             is_writing: true,
             is_over: false,
-            is_resubmit,
+            is_resubmit: is_resubmit || *began_so && *order == CallOrder::Together,
             usage: Vec::new(),
             made: Vec::new(),
             step: 0,

@@ -1,33 +1,90 @@
-//! Chunks shared by several projections.
-
-use std::collections::HashMap;
+//! The AI SDK's protocol: events as the chunks of its UI message stream.
 
 use holdpoint_protocol::{
     chunk::{
-        Abort, Chunk, Chunks, Data, DeltaOf, Error, Finish, FinishReason, Pieces, ReasoningEnd, ReasoningStart, Run,
-        Start, TextEnd, TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputDelta, ToolInputError,
-        ToolInputStart, ToolOutputAvailable, ToolOutputError,
+        Abort, Chunk, Chunks, Data, DeltaOf, Error, Finish, FinishStep, ReasoningEnd, ReasoningStart, Run, Start,
+        StartStep, TextEnd, TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputError, ToolInputStart,
+        ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
     },
-    ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    ids::ToolCallId,
     json::{MessageMetadata, Payload},
 };
 use serde_json::{Map, Value, json};
 
-use super::calls::TurnCalls;
+use super::Event;
 use crate::{
-    call::Call,
-    fact::{BlockKind, Outcome, TurnEnd},
+    fact::{BlockKind, Outcome},
     model::Usage,
 };
 
-pub(super) fn start(message: &MessageId) -> Chunk {
-    Start { message_id: Some(message.clone()), message_metadata: None }.into()
+/// The type of the data part for an edited input, without `data-`.
+const EDITED_INPUT: &str = "holdpoint-input";
+
+/// The type of the data part for a model that is asked again, without `data-`.
+const RETRY: &str = "holdpoint-retry";
+
+impl Event {
+    /// It as chunks. `None` for the end of the segment, which is no chunk: each transport says it in its own way.
+    pub fn into_chunks(self) -> Option<Chunks> {
+        let chunk: Chunk = match self {
+            Self::Start { message } => Start { message_id: Some(message), message_metadata: None }.into(),
+            Self::StepStart => StartStep {}.into(),
+            Self::StepEnd => FinishStep {}.into(),
+            Self::BlockStart { kind: BlockKind::Text, id } => TextStart { id, provider_metadata: None }.into(),
+            Self::BlockStart { kind: BlockKind::Reasoning, id } => {
+                ReasoningStart { id, provider_metadata: None }.into()
+            }
+            Self::BlockDelta { kind, id, delta: pieces } => {
+                let of = match kind {
+                    BlockKind::Text => DeltaOf::Text(id),
+                    BlockKind::Reasoning => DeltaOf::Reasoning(id),
+                };
+                return Some(Chunks::Run(Run { of, pieces }));
+            }
+            Self::BlockEnd { kind: BlockKind::Text, id } => {
+                TextEnd { id, citations: None, provider_metadata: None }.into()
+            }
+            Self::BlockEnd { kind: BlockKind::Reasoning, id } => ReasoningEnd { id, provider_metadata: None }.into(),
+            Self::Call { call, tool } => call_start(call, tool),
+            Self::InputDelta { call, delta: pieces } => {
+                return Some(Chunks::Run(Run { of: DeltaOf::ToolInput(call), pieces }));
+            }
+            Self::Input { call, tool, input } => input_available(call, tool, input),
+            Self::InputError { call, tool, input, error } => input_error(call, tool, input, error),
+            // They are transient: clients pass them on, and do not keep them.
+            Self::EditedInput { call, input } => transient(EDITED_INPUT, json!({"toolCallId": call, "input": input})),
+            Self::Delayed { message, seconds } => transient(RETRY, json!({"message": message, "seconds": seconds})),
+            Self::Request { call, approval } => ToolApprovalRequest {
+                approval_id: approval,
+                tool_call_id: call,
+                approval_descriptor: None,
+                input_schema_input: None,
+                reason: None,
+                is_automatic: None,
+                signature: None,
+            }
+            .into(),
+            // Clients do not count a preliminary output as an outcome.
+            Self::Progress { call, output } => output_available(call, output, Some(true)),
+            Self::Outcome { call, outcome: Outcome::Output(output) } => output_available(call, output, None),
+            Self::Outcome { call, outcome: Outcome::Error(text) } => output_error(call, text),
+            Self::Outcome { call, outcome: Outcome::Denied { .. } } => ToolOutputDenied { tool_call_id: call }.into(),
+            Self::Failed { message } => Error { error_text: message }.into(),
+            Self::Aborted { reason } => Abort { reason }.into(),
+            Self::Finish { reason, usage, of_turn, model } => {
+                let metadata = MessageMetadata::from(usage_metadata(usage, of_turn, &model));
+                Finish { finish_reason: Some(reason), message_metadata: Some(metadata) }.into()
+            }
+            Self::End => return None,
+        };
+        Some(Chunks::One(chunk))
+    }
 }
 
-pub(super) fn input_start(call: &ToolCallId, name: &str) -> Chunk {
+fn call_start(call: ToolCallId, tool: String) -> Chunk {
     ToolInputStart {
-        tool_call_id: call.clone(),
-        tool_name: name.to_owned(),
+        tool_call_id: call,
+        tool_name: tool,
         input_encoding: None,
         provider_executed: None,
         provider_metadata: None,
@@ -38,11 +95,11 @@ pub(super) fn input_start(call: &ToolCallId, name: &str) -> Chunk {
     .into()
 }
 
-pub(super) fn input_available(call: &ToolCallId, name: &str, input: &Value) -> Chunk {
+fn input_available(call: ToolCallId, tool: String, input: Value) -> Chunk {
     ToolInputAvailable {
-        tool_call_id: call.clone(),
-        tool_name: name.to_owned(),
-        input: Payload::from(input.clone()),
+        tool_call_id: call,
+        tool_name: tool,
+        input: Payload::from(input),
         provider_executed: None,
         provider_metadata: None,
         tool_metadata: None,
@@ -52,38 +109,12 @@ pub(super) fn input_available(call: &ToolCallId, name: &str, input: &Value) -> C
     .into()
 }
 
-/// The input of a call in the adk profile: available, or invalid with the error.
-pub(super) fn input(id: &ToolCallId, call: &Call) -> Chunk {
-    match call.input_error() {
-        Some(error) => input_error(id, &call.name, &call.input, error),
-        None => input_available(id, &call.name, &call.input),
-    }
-}
-
-/// An input that an approver has put in place of the one that this response has announced: announced once more, the
-/// client would take it for another call, or forget the approval request.
-pub(super) fn edited_input(call: &ToolCallId, input: &Value) -> Chunk {
-    let data = Payload::from(json!({"toolCallId": call, "input": input}));
-    Data { name: EDITED_INPUT.to_owned(), id: None, data, transient: Some(true) }.into()
-}
-
-/// Tells whoever waits that the model is asked again. It is no part of the message.
-pub(super) fn delayed(message: &str, seconds: u64) -> Chunk {
-    let data = Payload::from(json!({"message": message, "seconds": seconds}));
-    Data { name: RETRY.to_owned(), id: None, data, transient: Some(true) }.into()
-}
-
-/// The whole input as a delta. It does not make the client run the call.
-pub(super) fn input_delta(call: &ToolCallId, input: &Value) -> Chunk {
-    ToolInputDelta { tool_call_id: call.clone(), input_text_delta: input.to_string() }.into()
-}
-
-pub(super) fn input_error(call: &ToolCallId, name: &str, input: &Value, error: &str) -> Chunk {
+fn input_error(call: ToolCallId, tool: String, input: Value, error: String) -> Chunk {
     ToolInputError {
-        tool_call_id: call.clone(),
-        tool_name: name.to_owned(),
-        input: Payload::from(input.clone()),
-        error_text: error.to_owned(),
+        tool_call_id: call,
+        tool_name: tool,
+        input: Payload::from(input),
+        error_text: error,
         provider_executed: None,
         provider_metadata: None,
         tool_metadata: None,
@@ -93,47 +124,10 @@ pub(super) fn input_error(call: &ToolCallId, name: &str, input: &Value, error: &
     .into()
 }
 
-pub(super) fn approval_request(call: &ToolCallId, approval: &ApprovalId) -> Chunk {
-    ToolApprovalRequest {
-        approval_id: approval.clone(),
-        tool_call_id: call.clone(),
-        approval_descriptor: None,
-        input_schema_input: None,
-        reason: None,
-        is_automatic: None,
-        signature: None,
-    }
-    .into()
-}
-
-/// An outcome in the adk profile. It has no denials: a denial is an error with the person's reason.
-pub(super) fn outcome(call: &ToolCallId, outcome: &Outcome) -> Chunk {
-    let error = |text: String| {
-        Chunk::from(ToolOutputError {
-            tool_call_id: call.clone(),
-            error_text: text,
-            provider_executed: None,
-            provider_metadata: None,
-            tool_metadata: None,
-            dynamic: None,
-        })
-    };
-    match outcome {
-        Outcome::Output(value) => output(call, value, None),
-        Outcome::Error(text) => error(text.clone()),
-        Outcome::Denied { reason } => error(Outcome::denial_text(reason.as_deref())),
-    }
-}
-
-/// A preliminary output. Clients do not count it as an outcome.
-pub(super) fn progress(call: &ToolCallId, value: &Value) -> Chunk {
-    output(call, value, Some(true))
-}
-
-fn output(call: &ToolCallId, value: &Value, preliminary: Option<bool>) -> Chunk {
+fn output_available(call: ToolCallId, output: Value, preliminary: Option<bool>) -> Chunk {
     ToolOutputAvailable {
-        tool_call_id: call.clone(),
-        output: Payload::from(value.clone()),
+        tool_call_id: call,
+        output: Payload::from(output),
         provider_executed: None,
         provider_metadata: None,
         tool_metadata: None,
@@ -143,89 +137,20 @@ fn output(call: &ToolCallId, value: &Value, preliminary: Option<bool>) -> Chunk 
     .into()
 }
 
-pub(super) fn block_start(kind: BlockKind, id: &PartId) -> Chunk {
-    match kind {
-        BlockKind::Text => TextStart { id: id.clone(), provider_metadata: None }.into(),
-        BlockKind::Reasoning => ReasoningStart { id: id.clone(), provider_metadata: None }.into(),
+fn output_error(call: ToolCallId, text: String) -> Chunk {
+    ToolOutputError {
+        tool_call_id: call,
+        error_text: text,
+        provider_executed: None,
+        provider_metadata: None,
+        tool_metadata: None,
+        dynamic: None,
     }
+    .into()
 }
 
-pub(super) fn block_deltas(kind: BlockKind, id: &PartId, pieces: &Pieces) -> Chunks {
-    let of = match kind {
-        BlockKind::Text => DeltaOf::Text(id.clone()),
-        BlockKind::Reasoning => DeltaOf::Reasoning(id.clone()),
-    };
-    Chunks::Run(Run { of, pieces: pieces.clone() })
-}
-
-pub(super) fn block_end(kind: BlockKind, id: &PartId) -> Chunk {
-    match kind {
-        BlockKind::Text => TextEnd { id: id.clone(), citations: None, provider_metadata: None }.into(),
-        BlockKind::Reasoning => ReasoningEnd { id: id.clone(), provider_metadata: None }.into(),
-    }
-}
-
-/// The chunk before `finish` at the end of a turn, and the finish reason.
-pub(super) fn ending(end: &TurnEnd) -> (Option<Chunk>, FinishReason) {
-    let abort = |reason: Option<String>| Some(Abort { reason }.into());
-    match end {
-        TurnEnd::Finished { reason } => (None, *reason),
-        TurnEnd::Failed { message } => (Some(Error { error_text: message.clone() }.into()), FinishReason::Error),
-        TurnEnd::Stopped { reason } => (abort(reason.clone()), FinishReason::Other),
-        TurnEnd::Superseded => (abort(Some("superseded".to_owned())), FinishReason::Other),
-    }
-}
-
-/// The open blocks by id, because a delta does not name the kind of its block.
-#[derive(Debug, Default)]
-pub(super) struct Blocks(HashMap<PartId, BlockKind>);
-
-impl Blocks {
-    pub(super) fn start(&mut self, kind: BlockKind, id: &PartId) {
-        self.0.insert(id.clone(), kind);
-    }
-
-    pub(super) fn kind(&self, id: &PartId) -> BlockKind {
-        self.0.get(id).copied().unwrap_or(BlockKind::Text)
-    }
-
-    /// Ends a block. `None` if it has ended: the node that began it had shown its end, could not write that, and another
-    /// node has ended it.
-    pub(super) fn end(&mut self, id: &PartId) -> Option<BlockKind> {
-        self.0.remove(id)
-    }
-
-    /// Ends the open block, if there is one.
-    pub(super) fn abandon(&mut self) -> Option<(BlockKind, PartId)> {
-        self.0.drain().next().map(|(id, kind)| (kind, id))
-    }
-}
-
-/// The type of the data part for an edited input, without `data-`.
-const EDITED_INPUT: &str = "holdpoint-input";
-
-/// The type of the data part for a model that is asked again, without `data-`.
-const RETRY: &str = "holdpoint-retry";
-
-/// Why a call of a step that was abandoned has no outcome.
-pub(super) const ABANDONED: &str = "not run: the server was interrupted while it wrote this call, and begins again";
-
-/// Usage, reported from one `finish` to the next.
-#[derive(Debug, Default)]
-pub(super) struct Meter {
-    /// The number of steps already reported to the client.
-    reported: usize,
-}
-
-impl Meter {
-    pub(super) fn finish(&mut self, reason: FinishReason, calls: &TurnCalls) -> Chunk {
-        let since = std::mem::replace(&mut self.reported, calls.steps());
-        finish(reason, usage_metadata(calls.usage_since(since), calls.usage_since(0), &calls.model))
-    }
-}
-
-pub(super) fn finish(reason: FinishReason, metadata: Map<String, Value>) -> Chunk {
-    Finish { finish_reason: Some(reason), message_metadata: Some(MessageMetadata::from(metadata)) }.into()
+fn transient(name: &str, data: Value) -> Chunk {
+    Data { name: name.to_owned(), id: None, data: Payload::from(data), transient: Some(true) }.into()
 }
 
 /// The metadata of a message that reports usage. Parts that the provider does not report in the whole turn are left out:

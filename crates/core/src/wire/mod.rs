@@ -1,26 +1,32 @@
 //! Projections: pure functions from facts to chunks, messages and lists, the same for every reader.
 //!
-//! `calls.rs` folds a turn's facts into the state of its calls. Each projection decides what of it is shown, and when.
-//! [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks, and [`Response`] cuts one response out of them.
+//! `calls.rs` folds a turn's facts into the state of its calls. Each profile decides what of it is shown, and when: [`AdkSse`],
+//! [`AdkLive`] and [`AiSdk`] write a turn as [events](Event). [`Response`] cuts one response out of them, by its
+//! [plan](ResponsePlan): what the client has been shown (`shown.rs`) is not sent again. A protocol is a writer of events, as
+//! [`Event::into_chunks`] is.
+//!
 //! [`history`] builds the messages for a client, [`conversation`] those for the model.
 
 mod adk_live;
 mod adk_sse;
 mod ai_sdk;
 mod audience;
+mod blocks;
 mod calls;
 mod chunks;
-mod client_has;
 mod conversation;
 mod earlier;
+mod event;
 mod history;
 mod holds;
+mod messages;
+mod plan;
 mod response;
-mod step_shown;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
-mod written;
+mod view;
 
 use std::collections::HashSet;
 
@@ -29,51 +35,32 @@ pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
 pub use calls::Past;
 pub use conversation::{Conversation, Passage, conversation};
-pub use earlier::asked_again;
-pub use earlier::earlier;
+pub use earlier::{asked_again, earlier};
+pub use event::Event;
 pub use history::history;
-use holdpoint_protocol::{
-    chunk::{Chunk, Chunks},
-    ids::ToolCallId,
-};
+use holdpoint_protocol::ids::ToolCallId;
 pub use holds::{Asked, asked};
 pub use holds::{Listed, holds};
+pub use plan::{Earlier, PlannedTurn, ResponsePlan};
 pub use response::{Response, Resume};
-pub use step_shown::StepShown;
-pub use written::{is_call_start, is_end, is_start, is_step};
+pub use shown::{ClientHas, StepShown};
+pub use view::{Channel, Profile, View};
 
 use crate::fact::Fact;
 
-/// The output of a projection.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::large_enum_variant, reason = "chunks are nearly all of them")]
-pub enum Out {
-    /// A chunk, or a run of deltas.
-    Chunks(Chunks),
-    /// The end of the segment.
-    End,
-}
-
-impl Out {
-    /// One chunk.
-    pub fn one(chunk: Chunk) -> Self {
-        Out::Chunks(Chunks::One(chunk))
-    }
-}
-
-/// Writes a turn as the chunks of one profile.
+/// Writes a turn as the events of one profile.
 pub trait Projection: Send {
     /// Applies the next fact of the chat.
-    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>);
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Event>);
 
     /// The `start` of a segment of the current turn, for a response that joins in the middle.
-    fn start(&self) -> Option<Chunk>;
+    fn start(&self) -> Option<Event>;
 
     /// Whether no segment is open: the turn has ended, or waits for the client's next request.
     fn is_closed(&self) -> bool;
 
     /// Writes a segment without content, after its `start`.
-    fn nothing(&mut self, out: &mut Vec<Out>);
+    fn nothing(&mut self, out: &mut Vec<Event>);
 
     /// Prepares for showing facts that are past.
     fn set_past(&mut self, past: Past);
@@ -92,39 +79,4 @@ pub trait Projection: Send {
 
     /// A projection with the same settings that has seen nothing.
     fn fresh(&self) -> Box<dyn Projection>;
-}
-
-/// How a turn is written on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Profile {
-    /// As the specification defines it.
-    #[default]
-    Adk,
-    /// As `streamText` writes it, for a stock `useChat`.
-    AiSdk,
-}
-
-/// The endpoint that an answer came through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Channel {
-    /// `POST /api/approvals/{approvalId}` or `POST /api/tools/ack`.
-    Inbox,
-    /// A chat request over HTTP.
-    #[default]
-    Chat,
-    /// `/live`.
-    Live,
-    /// `/api/chat/ws`.
-    Ws,
-}
-
-/// The format in which a client reads a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct View {
-    /// The profile.
-    pub profile: Profile,
-    /// Whether text is sent at once instead of held back.
-    pub is_progressive: bool,
-    /// Whether responses end at a frontend call. The result comes with the next request.
-    pub is_resubmit: bool,
 }

@@ -1,23 +1,13 @@
 //! One response: a projection from the position of the request to the end of the segment.
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::ControlFlow,
-};
+use std::{collections::HashSet, ops::ControlFlow};
 
-use holdpoint_protocol::{
-    chunk::{Chunk, Chunks},
-    ids::ToolCallId,
-};
+use holdpoint_protocol::ids::ToolCallId;
 
-use super::{
-    AiSdk, Out, Past, Projection, StepShown, View, chunks,
-    written::{is_step, settled_call},
-};
+use super::{AiSdk, ClientHas, Event, Past, PlannedTurn, Projection, ResponsePlan, StepShown, View, shown::Missed};
 use crate::{
     chat::Chat,
     fact::{Fact, Outcome},
-    turn::{ClientHas, PlannedTurn, ResponsePlan},
 };
 
 /// What a resumed response shows.
@@ -46,22 +36,11 @@ pub struct Response {
     /// The calls whose outcome is among the known facts that it shows.
     over: HashSet<ToolCallId>,
     /// A `finish` that was withheld because more facts followed.
-    last_finish: Option<Chunks>,
+    last_finish: Option<Event>,
     /// The segment so far, for a replay.
-    segment: Vec<Out>,
-    /// What earlier segments sent of calls that this client has answered, and lacks: the outcome, or that an approved
-    /// call is to run in the browser.
-    sent: HashMap<ToolCallId, Vec<Chunk>>,
-    /// The calls whose approval request earlier segments sent.
-    asked: HashSet<ToolCallId>,
-    /// The calls that are decided or settled.
-    answered: HashSet<ToolCallId>,
-    /// The calls that are settled.
-    settled: HashSet<ToolCallId>,
-    /// The calls that have started.
-    started: HashSet<ToolCallId>,
-    /// The calls whose input an approver has changed.
-    edited: HashSet<ToolCallId>,
+    segment: Vec<Event>,
+    /// What earlier segments said of calls that this client has answered, and lacks.
+    missed: Missed,
     /// What the client has of the step that is being written.
     step: StepShown,
     is_cut_off: bool,
@@ -83,19 +62,13 @@ impl Response {
             over: HashSet::new(),
             last_finish: None,
             segment: Vec::new(),
-            sent: HashMap::new(),
-            asked: HashSet::new(),
-            answered: HashSet::new(),
-            settled: HashSet::new(),
-            started: HashSet::new(),
-            edited: HashSet::new(),
+            missed: Missed::default(),
             step: StepShown::default(),
             is_cut_off: false,
         }
     }
 
-    /// Resumes what is being written in a chat with these facts, in the ai-sdk profile; `None` if nothing is. Feed it
-    /// the same facts again.
+    /// Resumes what is being written in a chat with these facts; `None` if nothing is. Feed it the same facts again.
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
         Self::resume_from(&Chat::default(), facts, view, resume)
     }
@@ -114,16 +87,20 @@ impl Response {
         if let Some(before) = state.next.len().checked_sub(1) {
             // Calls of the previous turn still run: resume the turn that waits for them.
             let plan = ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(known) };
-            return Some(Self::new(Box::new(AiSdk::new(view)), plan, known));
+            return Some(Self::new(view.projection(), plan, known));
         }
         if now.is_closed() || state.is_idle() {
             return None;
         }
-        let (projection, from, is_replay) = match resume {
-            Resume::Message => (AiSdk::replay(view, facts), state.turn?.position, false),
-            Resume::Segment => (AiSdk::new(view), known.saturating_sub(1), true),
+        let mut projection = view.projection();
+        let (from, is_replay) = match resume {
+            Resume::Message => {
+                projection.set_past(Past::of(facts));
+                (state.turn?.position, false)
+            }
+            Resume::Segment => (known.saturating_sub(1), true),
         };
-        let response = Self::new(Box::new(projection), ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known);
+        let response = Self::new(projection, ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known);
         // A replay of the message is prepared already, and one of the segment repeats what was sent.
         Some(Self { must_set_past: false, ..response })
     }
@@ -147,7 +124,7 @@ impl Response {
     pub fn recall<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         let mut written = Vec::new();
         for fact in facts {
-            self.note(fact);
+            self.missed.note(fact);
             self.projection.apply(fact, &mut written);
             written.drain(..).for_each(|written| self.keep(written));
         }
@@ -190,12 +167,12 @@ impl Response {
         }
     }
 
-    /// Takes facts and appends the chunks of the response. Breaks at its end. Unless it is prepared, the first call must
+    /// Takes facts and appends the events of the response. Breaks at its end. Unless it is prepared, the first call must
     /// bring all `known` facts.
     pub fn take<'a>(
         &mut self,
         facts: impl IntoIterator<Item = &'a Fact, IntoIter: Clone>,
-        out: &mut Vec<Chunks>,
+        out: &mut Vec<Event>,
     ) -> ControlFlow<()> {
         let mut written = Vec::new();
         let facts = facts.into_iter();
@@ -207,7 +184,7 @@ impl Response {
             let is_first = self.position >= self.plan.from;
             self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);
             self.position += 1;
-            self.note(fact);
+            self.missed.note(fact);
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
                 written.drain(..).for_each(|written| self.keep(written));
@@ -247,17 +224,17 @@ impl Response {
         self.projection.nothing(&mut written);
         if !self.plan.still_asked.is_empty() {
             // The client waits for an answer to what is asked again, so it needs no step that keeps it from sending.
-            written.retain(|written| !is_step(written));
+            written.retain(|written| !written.is_step());
         }
         self.forward(&mut written, out)
     }
 
     /// Asks again what the client has answered without effect, before the response ends. Otherwise the client would wait
     /// for the outcome, or send its answer again and again.
-    fn ask_again(&mut self, out: &mut Vec<Chunks>) {
+    fn ask_again(&mut self, out: &mut Vec<Event>) {
         let asked = std::mem::take(&mut self.plan.still_asked).into_iter();
-        let open = asked.filter(|(id, _)| !self.answered.contains(id));
-        out.extend(open.map(|(id, approval)| Chunks::One(chunks::approval_request(&id, &approval))));
+        let open = asked.filter(|(id, _)| !self.missed.is_answered(id));
+        out.extend(open.map(|(call, approval)| Event::Request { call, approval }));
     }
 
     /// Tells the projection what of these facts is past. The client learns the end of it together with its beginning, so
@@ -296,7 +273,7 @@ impl Response {
         let (mut projection, mut written, mut start) = (self.projection.fresh(), Vec::new(), 0);
         for (index, fact) in facts.take(at.saturating_add(1)).enumerate() {
             projection.apply(fact, &mut written);
-            if written.drain(..).any(|written| matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_))))) {
+            if written.drain(..).any(|written| written.is_start()) {
                 start = index;
             }
         }
@@ -304,7 +281,7 @@ impl Response {
     }
 
     /// Ends the response with its turn, although more facts follow: they are of other turns.
-    fn end_turn(&mut self, out: &mut Vec<Chunks>) -> ControlFlow<()> {
+    fn end_turn(&mut self, out: &mut Vec<Event>) -> ControlFlow<()> {
         if self.has_started {
             out.extend(self.last_finish.take());
             return ControlFlow::Break(());
@@ -328,122 +305,80 @@ impl Response {
         begins
     }
 
-    /// Starts showing chunks, and returns the segment so far.
-    fn replay(&mut self) -> Vec<Out> {
+    /// Starts showing events, and returns the segment so far.
+    fn replay(&mut self) -> Vec<Event> {
         self.has_joined = true;
         let segment = std::mem::take(&mut self.segment);
-        let is_in_segment = |chunk: &Chunk| {
-            segment.iter().any(|written| matches!(written, Out::Chunks(Chunks::One(written)) if written == chunk))
-        };
-        self.sent.retain(|_, chunks| !chunks.iter().any(is_in_segment));
+        self.missed.drop_shown(&segment);
         segment
     }
 
-    fn forward(&mut self, written: &mut Vec<Out>, out: &mut Vec<Chunks>) -> ControlFlow<()> {
-        for written in written.drain(..) {
-            match written {
-                Out::Chunks(Chunks::One(Chunk::Start(_))) => self.begin(out),
-                Out::Chunks(chunks) if self.client_has(&chunks) => {}
-                Out::Chunks(chunks) => {
+    fn forward(&mut self, written: &mut Vec<Event>, out: &mut Vec<Event>) -> ControlFlow<()> {
+        for event in written.drain(..) {
+            match event {
+                Event::Start { .. } => self.begin(out),
+                Event::End if self.position >= self.known => return ControlFlow::Break(()),
+                // More facts follow, so the response continues.
+                Event::End => self.last_finish = out.pop_if(|last| matches!(last, Event::Finish { .. })),
+                event if self.client_has(&event) => {}
+                event => {
                     self.begin(out);
-                    if matches!(chunks, Chunks::One(Chunk::Finish(_))) {
+                    if matches!(event, Event::Finish { .. }) {
                         self.ask_again(out);
                     }
                     self.last_finish = None;
-                    out.push(self.overruled(chunks));
+                    out.push(self.overruled(event));
                 }
-                Out::End if self.position >= self.known => return ControlFlow::Break(()),
-                // More facts follow, so the response continues.
-                Out::End => self.last_finish = out.pop_if(|last| matches!(last, Chunks::One(Chunk::Finish(_)))),
             }
         }
         ControlFlow::Continue(())
     }
 
     /// Writes `start`, once, and the outcomes that the client lacks.
-    fn begin(&mut self, out: &mut Vec<Chunks>) {
+    fn begin(&mut self, out: &mut Vec<Event>) {
         if !std::mem::replace(&mut self.has_started, true) {
             self.begin_segment();
-            out.extend(self.projection.start().map(Chunks::One));
+            out.extend(self.projection.start());
             for id in &self.plan.unsettled {
-                let mut missed = self.sent.remove(id).unwrap_or_default();
-                // A client that has run the call, or shows it as one to run, knows that it is to run. And a call that is
-                // settled is not to run any more, although its outcome is held back.
-                let is_settled = self.settled.contains(id) && !missed.iter().any(|chunk| settled_call(chunk).is_some());
-                let level = self.plan.level(id);
-                let is_told = level == Some(ClientHas::Input) || level >= Some(ClientHas::Run);
-                missed.retain(|chunk| !((is_told || is_settled) && matches!(chunk, Chunk::ToolInputAvailable(_))));
-                out.extend(missed.into_iter().map(|chunk| self.overruled(Chunks::One(chunk))));
+                let missed = self.missed.take(id, self.plan.level(id));
+                out.extend(missed.into_iter().map(|event| self.overruled(event)));
             }
         }
     }
 
     /// Turns a denial into an error if this client has approved the call.
-    fn overruled(&self, chunks: Chunks) -> Chunks {
-        let Chunks::One(Chunk::ToolOutputDenied(denied)) = &chunks else { return chunks };
-        match self.plan.overruled.iter().find(|(id, _)| *id == denied.tool_call_id) {
-            Some((id, text)) => Chunks::One(chunks::outcome(id, &Outcome::Error(text.clone()))),
-            None => chunks,
-        }
-    }
-
-    fn keep_unsettled(&mut self, id: &ToolCallId, chunk: &Chunk) {
-        if self.plan.unsettled.contains(id) {
-            let sent = self.sent.entry(id.clone()).or_default();
-            if !self.edited.contains(id) {
-                // The outcome is all that is left to know.
-                sent.clear();
+    fn overruled(&self, event: Event) -> Event {
+        match event {
+            Event::Outcome { call, outcome: outcome @ Outcome::Denied { .. } } => {
+                let outcome = self.plan.overrules(&call).unwrap_or(outcome);
+                Event::Outcome { call, outcome }
             }
-            sent.push(chunk.clone());
-        }
-    }
-
-    /// Notes what a fact means for what the client lacks.
-    fn note(&mut self, fact: &Fact) {
-        match fact {
-            Fact::Settled { call, .. } => {
-                self.answered.insert(call.clone());
-                self.settled.insert(call.clone());
-            }
-            Fact::Started { call, .. } => drop(self.started.insert(call.clone())),
-            Fact::Decided { call, verdict, .. } => {
-                self.answered.insert(call.clone());
-                self.edited.extend(verdict.edited_input().map(|_| call.clone()));
-            }
-            _ => {}
+            event => event,
         }
     }
 
     /// Whether the client has this already. That an approved call is to run in the browser is news to a client that has
     /// its approval request.
-    fn client_has(&self, chunks: &Chunks) -> bool {
+    fn client_has(&self, event: &Event) -> bool {
         let is_released =
-            |id: &ToolCallId| self.started.contains(id) && self.plan.level(id) == Some(ClientHas::Request);
+            |id: &ToolCallId| self.missed.is_started(id) && self.plan.level(id) == Some(ClientHas::Request);
         // The client's own result, which the server has not confirmed.
-        let is_own = |chunk: &Chunk| settled_call(chunk).is_some_and(|id| self.plan.own_results.contains(id));
-        match chunks {
-            Chunks::One(Chunk::ToolInputAvailable(c)) if is_released(&c.tool_call_id) => false,
-            Chunks::One(chunk) if self.projection.holds_outcomes() && is_own(chunk) => false,
-            chunks => self.plan.has_chunks(chunks),
+        let is_own = |event: &Event| event.settled().is_some_and(|id| self.plan.own_results.contains(id));
+        match event {
+            Event::Input { call, .. } if is_released(call) => false,
+            event if self.projection.holds_outcomes() && is_own(event) => false,
+            event => self.plan.has_event(event),
         }
     }
 
-    /// Keeps a chunk that is not shown but may be needed later.
-    fn keep(&mut self, written: Out) {
-        if let Out::Chunks(Chunks::One(chunk)) = &written {
-            match chunk {
-                Chunk::ToolApprovalRequest(c) => drop(self.asked.insert(c.tool_call_id.clone())),
-                Chunk::ToolInputAvailable(c) if self.asked.contains(&c.tool_call_id) => {
-                    self.keep_unsettled(&c.tool_call_id, chunk);
-                }
-                chunk => settled_call(chunk).into_iter().for_each(|id| self.keep_unsettled(id, chunk)),
-            }
-        }
+    /// Keeps an event that is not shown but may be needed later.
+    fn keep(&mut self, event: Event) {
+        self.missed.keep(&event, |id| self.plan.unsettled.contains(id));
         if self.plan.is_replay {
-            if matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_)))) {
+            if event.is_start() {
                 self.segment.clear();
             }
-            self.segment.push(written);
+            self.segment.push(event);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Text in the adk profile: held back while an approval request is still possible, or, if progressive, only behind an
 //! unsettled call of its own step.
 
-use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
+use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Out, View};
+use super::{Event, View};
 use crate::fact::Fact;
 
 /// The buffers of held-back text.
@@ -11,18 +11,18 @@ use crate::fact::Fact;
 pub(super) struct Text {
     /// Set until the last step of the turn is complete.
     is_held: bool,
-    held: Vec<Chunks>,
+    held: Vec<Event>,
     /// The number of them that precede the current step.
     before_step: usize,
     /// Unsettled calls of the current step: text after them waits.
     behind: Vec<ToolCallId>,
-    waiting: Vec<Chunks>,
+    waiting: Vec<Event>,
 }
 
 impl Text {
     /// The text of the turn that begins with this fact.
     pub(super) fn of_turn(fact: &Fact, view: View) -> Self {
-        let can_ask = matches!(fact, Fact::TurnStarted { holds_text, can_ask, .. } if *holds_text || *can_ask);
+        let can_ask = matches!(fact, Fact::TurnStarted { can_ask: true, .. });
         let is_progressive = view.is_progressive;
         Self {
             is_held: can_ask && !is_progressive,
@@ -33,13 +33,13 @@ impl Text {
         }
     }
 
-    pub(super) fn write(&mut self, chunks: Chunks, out: &mut Vec<Out>) {
+    pub(super) fn write(&mut self, event: Event, out: &mut Vec<Event>) {
         if self.is_held {
-            self.held.push(chunks);
+            self.held.push(event);
         } else if self.behind.is_empty() {
-            out.push(Out::Chunks(chunks));
+            out.push(event);
         } else {
-            self.waiting.push(chunks);
+            self.waiting.push(event);
         }
     }
 
@@ -51,18 +51,18 @@ impl Text {
     }
 
     /// Releases the text behind a call whose outcome was sent.
-    pub(super) fn settled(&mut self, call: &ToolCallId, out: &mut Vec<Out>) {
+    pub(super) fn settled(&mut self, call: &ToolCallId, out: &mut Vec<Event>) {
         self.behind.retain(|behind| behind != call);
         if self.behind.is_empty() {
-            out.extend(self.waiting.drain(..).map(Out::Chunks));
+            out.append(&mut self.waiting);
         }
     }
 
     /// Begins a step, and releases the text of the previous one.
-    pub(super) fn next_step(&mut self, out: &mut Vec<Out>) {
+    pub(super) fn next_step(&mut self, out: &mut Vec<Event>) {
         self.behind.clear();
         self.before_step = self.held.len();
-        out.extend(self.waiting.drain(..).map(Out::Chunks));
+        out.append(&mut self.waiting);
     }
 
     /// Drops the text of a step that was abandoned. Returns whether the client gets its text at once.
@@ -75,8 +75,8 @@ impl Text {
     }
 
     /// Releases everything that is left, in order.
-    pub(super) fn release(&mut self, out: &mut Vec<Out>) {
+    pub(super) fn release(&mut self, out: &mut Vec<Event>) {
         self.behind.clear();
-        out.extend(self.waiting.drain(..).chain(self.held.drain(..)).map(Out::Chunks));
+        out.extend(self.waiting.drain(..).chain(self.held.drain(..)));
     }
 }

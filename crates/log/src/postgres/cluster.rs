@@ -2,12 +2,13 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use holdpoint_core::{clock::Timestamp, identity::Identity};
+use holdpoint_core::clock::Timestamp;
 use tokio::sync::oneshot;
 
 use super::{PostgresLog, error::Failure, tickets, writer::Request};
-use crate::{Cluster, LogError, NodeId};
+use crate::{Cluster, LogError, NodeId, TicketRow};
 
 impl Cluster for PostgresLog {
     fn lease(&self) -> Option<Duration> {
@@ -45,25 +46,16 @@ impl Cluster for PostgresLog {
         self.listener.is_some()
     }
 
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
+    fn keep_ticket(&self, ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>> {
         Box::pin(async move {
-            let kept = tickets::keep(&self.readers, ticket, identity, expires).await;
+            let kept = tickets::keep(&self.readers, &ticket).await;
             kept.map(|()| true).map_err(|failure| self.named(failure, "could not keep a ticket"))
         })
     }
 
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
+    fn redeem_ticket<'a>(&'a self, digest: &'a [u8], now: Timestamp) -> BoxFuture<'a, Result<Option<Bytes>, LogError>> {
         Box::pin(async move {
-            let redeemed = tickets::redeem(&self.readers, ticket, now).await;
+            let redeemed = tickets::redeem(&self.readers, digest, now).await;
             redeemed.map_err(|failure| self.named(failure, "could not redeem a ticket"))
         })
     }

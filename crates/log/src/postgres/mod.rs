@@ -21,6 +21,7 @@ mod pool;
 mod reader;
 mod restore;
 mod schema;
+mod secrets;
 mod tickets;
 mod tls;
 mod transaction;

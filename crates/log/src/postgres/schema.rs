@@ -49,7 +49,7 @@ const FORMAT_1: &str = "
         digest   bytea PRIMARY KEY,
         subject  bytea NOT NULL,
         expires  bigint NOT NULL,
-        identity bytea NOT NULL               -- JSON: subject, roles, groups
+        data     bytea NOT NULL               -- a code that proves who wrote it, and JSON: subject, roles, groups
     );
     CREATE INDEX tickets_by_subject ON @.tickets (subject, expires);
     CREATE INDEX tickets_by_expiry ON @.tickets (expires);
@@ -169,6 +169,13 @@ const FORMAT_1: &str = "
     CREATE INDEX audit_by_owner ON @.audit (owner, at, chat, position);
     CREATE INDEX audit_by_actor ON @.audit (actor, at, chat, position) WHERE actor <> owner;
     CREATE INDEX audit_by_tool ON @.audit (tool, at, chat, position);
+
+    -- The server's own secrets.
+    CREATE TABLE @.secrets (
+        name       text PRIMARY KEY,
+        value      bytea NOT NULL,            -- encrypted, if there is a key
+        created_at bigint NOT NULL            -- milliseconds since 1970, UTC
+    );
 
     -- The nodes, as long as they renew their leases or own a chat.
     CREATE TABLE @.nodes (
@@ -340,6 +347,7 @@ async fn has_tables(connection: &Connection, schema: &str) -> Result<bool, Error
         "approvers",
         "grants",
         "audit",
+        "secrets",
         "tickets",
         "nodes",
     ];

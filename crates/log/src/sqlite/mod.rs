@@ -14,6 +14,7 @@ mod open;
 mod private;
 mod reader;
 mod schema;
+mod secrets;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -130,6 +130,13 @@ const FORMAT_1: &str = "
     CREATE INDEX audit_by_owner ON audit (owner, at, chat, position);
     CREATE INDEX audit_by_actor ON audit (actor, at, chat, position) WHERE actor <> owner;
     CREATE INDEX audit_by_tool ON audit (tool, at, chat, position);
+
+    -- The server's own secrets.
+    CREATE TABLE secrets (
+        name       TEXT PRIMARY KEY,
+        value      BLOB NOT NULL,              -- encrypted, if there is a key
+        created_at INTEGER NOT NULL            -- milliseconds since 1970, UTC
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Configures the writing connection. Returns the resulting journal mode.

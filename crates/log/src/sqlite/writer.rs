@@ -9,14 +9,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use holdpoint_protocol::ids::ChatId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use super::{audit, delete, error::QueryFailure, grants, holds, open::Folder, schema};
+use super::{audit, delete, error::QueryFailure, grants, holds, open::Folder, schema, secrets};
 use crate::{
     Append, AppendResult, BatchHash, ChatChange, DeleteResult, Deletion, Health, HoldChanges, Ownership, Revocation,
-    Wakeup,
+    StoredSecret, Wakeup,
 };
 use holdpoint_core::subject::Subject;
 
@@ -46,6 +47,12 @@ pub(super) enum Request {
     Revoke {
         revocation: Revocation,
         answer: oneshot::Sender<Result<(), QueryFailure>>,
+    },
+    SetSecret {
+        secret: StoredSecret,
+        expected: Option<Bytes>,
+        is_set: bool,
+        answer: oneshot::Sender<Result<bool, QueryFailure>>,
     },
     Probe {
         answer: oneshot::Sender<bool>,
@@ -218,6 +225,7 @@ impl Writer {
             }
             Request::RestoreHolds { is_restored, answer, .. } => drop(answer.send(Ok(is_restored))),
             Request::Revoke { answer, .. } => drop(answer.send(Ok(()))),
+            Request::SetSecret { is_set, answer, .. } => drop(answer.send(Ok(is_set))),
             Request::Probe { answer } => drop(answer.send(true)),
         }
     }
@@ -241,6 +249,7 @@ fn fail(request: Request, error: &rusqlite::Error) {
         Request::Delete { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::RestoreHolds { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Revoke { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
+        Request::SetSecret { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Probe { answer } => drop(answer.send(false)),
     }
 }
@@ -266,6 +275,9 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
             *is_restored = holds::restore(transaction, chat, *expected, holds)?;
         }
         Request::Revoke { revocation, .. } => grants::revoke(transaction, revocation)?,
+        Request::SetSecret { secret, expected, is_set, .. } => {
+            *is_set = secrets::set(transaction, secret, expected.as_ref())?;
+        }
         Request::Probe { .. } => schema::touch(transaction)?,
     }
     Ok(())

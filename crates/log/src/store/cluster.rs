@@ -2,10 +2,11 @@
 
 use std::{fmt, time::Duration};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use holdpoint_core::{clock::Timestamp, identity::Identity};
+use holdpoint_core::clock::Timestamp;
 
-use crate::{FORMAT, LogError, NodeId};
+use crate::{FORMAT, LogError, NodeId, TicketRow};
 
 /// The nodes that share a log: their leases, their clock, and what they keep for each other.
 ///
@@ -31,19 +32,10 @@ pub trait Cluster: Send + Sync + fmt::Debug + 'static {
 
     /// Keeps a ticket that any node may redeem, once. Returns `false` if this log keeps none, because one node at a time
     /// uses it.
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>>;
+    fn keep_ticket(&self, ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>>;
 
-    /// Removes a ticket, and returns its identity unless it has expired.
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>>;
+    /// Removes a ticket, and returns its data unless it has expired.
+    fn redeem_ticket<'a>(&'a self, digest: &'a [u8], now: Timestamp) -> BoxFuture<'a, Result<Option<Bytes>, LogError>>;
 }
 
 /// The cluster of a log that one node at a time uses: there is no lease, every other node is gone, the clock is the node's
@@ -73,20 +65,15 @@ impl Cluster for OneNode {
         true
     }
 
-    fn keep_ticket<'a>(
-        &'a self,
-        _ticket: &'a [u8],
-        _identity: &'a Identity,
-        _expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
+    fn keep_ticket(&self, _ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>> {
         Box::pin(async { Ok(false) })
     }
 
     fn redeem_ticket<'a>(
         &'a self,
-        _ticket: &'a [u8],
+        _digest: &'a [u8],
         _now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
+    ) -> BoxFuture<'a, Result<Option<Bytes>, LogError>> {
         Box::pin(async { Ok(None) })
     }
 }

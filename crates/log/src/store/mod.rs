@@ -3,12 +3,14 @@
 mod cluster;
 mod index;
 mod log;
+mod secrets;
 
 pub use cluster::{Cluster, OneNode};
 pub use index::Index;
 pub use log::Log;
+pub use secrets::{Secrets, StoredSecret};
 
-/// A log engine: the log, its index, and the nodes that share them.
+/// A log engine: the log, its index, the server's own secrets, and the nodes that share them.
 ///
 /// The contract suite of `holdpoint-testkit` (`log_contract_suite!`) tests an engine for all that the traits say.
 ///
@@ -78,7 +80,7 @@ pub use log::Log;
 /// }
 /// holdpoint_testkit::log_contract_suite!(counting_log, counting);
 /// ```
-pub trait Store: Log + Index {
+pub trait Store: Log + Index + Secrets {
     /// The nodes that share the log.
     fn cluster(&self) -> &dyn Cluster;
 }

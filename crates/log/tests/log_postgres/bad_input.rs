@@ -46,7 +46,7 @@ async fn something_else_listens_and_says_nothing() {
     let port = listener.local_addr().expect("its address").port();
     let mut options = PostgresOptions::new(format!("postgres://ann:{SECRET}@127.0.0.1:{port}/x"));
     options.connect_timeout = millis(300);
-    let error = PostgresLog::open(options).await.expect_err("there is no reply");
+    let error = PostgresLog::open(options).await.expect_err("nothing answers");
     assert!(matches!(error, PostgresError::Unreachable { .. }), "{error:?}");
 }
 

@@ -72,7 +72,7 @@ async fn no_request_reads_a_whole_table() {
     drop(log);
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdpoint' AND query LIKE";
     let connections = format!("{connections} '%{schema}%' AND pid <> pg_backend_pid()");
-    eventually("its connections end", async || block_in_place(|| server.sql("postgres", &connections)) == "0").await;
+    until("its connections end", async || block_in_place(|| server.sql("postgres", &connections)) == "0").await;
     assert_eq!(block_in_place(scans), before);
 }
 

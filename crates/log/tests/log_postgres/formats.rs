@@ -17,7 +17,7 @@ fn sql(options: &PostgresOptions, statement: &str) -> String {
 }
 
 async fn probed(log: &PostgresLog, health: Health) {
-    eventually("its health", async || log.probe().await == health).await;
+    until("its health", async || log.probe().await == health).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,7 +39,7 @@ async fn a_running_node_stops_writing_when_its_tables_become_too_new() {
     assert_eq!(sql(&options, lease), before, "others take over what it ran");
     let mut health = log.health();
     let outdated = health.wait_for(|health| *health == Health::Outdated);
-    tokio::time::timeout(millis(5000), outdated).await.expect("by itself").expect("it runs");
+    within("it learns of it by itself", outdated).await.expect("it runs");
     assert_eq!(log.probe().await, Health::Outdated);
     assert_eq!(log.append_many(vec![append("chat", 2, 3)]).await, [AppendResult::Unknown]);
     assert!(log.delete(&"chat".into(), deletion(2)).await.is_err());
@@ -77,7 +77,7 @@ async fn a_format_is_written_once_every_node_can_read_it() {
     }
     assert_eq!(sql(&options, "SELECT format FROM @.nodes WHERE version <> '0'"), FORMAT.to_string());
     sql(&options, "UPDATE @.nodes SET lease_until = clock_timestamp() WHERE version = '0'");
-    eventually("it is raised", async || log.renew(NODE).await == Ok(FORMAT)).await;
+    until("it is raised", async || log.renew(NODE).await == Ok(FORMAT)).await;
     // From then on, an earlier version is refused.
     assert_eq!(sql(&options, "SELECT compatible FROM @.holdpoint"), FORMAT.to_string());
 }

@@ -11,7 +11,7 @@ mod tls;
 use std::{sync::Arc, time::Duration};
 
 use holdpoint_log::{AppendResult, PostgresLog, PostgresOptions, Store};
-use holdpoint_testkit::{Postgres, log_contract_suite};
+use holdpoint_testkit::{PATIENCE, Postgres, log_contract_suite, until, within};
 use tokio::{runtime::Handle, task::block_in_place};
 
 /// Options for a schema of one's own in the shared cluster.
@@ -48,15 +48,4 @@ fn committed(len: u64) -> AppendResult {
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
-}
-
-/// Waits until something holds, and panics if it takes too long.
-async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    for _ in 0..600 {
-        if holds().await {
-            return;
-        }
-        tokio::time::sleep(millis(25)).await;
-    }
-    panic!("it never happened: {what}");
 }

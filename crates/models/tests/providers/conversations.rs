@@ -22,8 +22,8 @@ crate::for_all!(
     one_call,
     parallel_calls,
     text_and_a_call,
-    the_limit_is_told,
-    a_filter_is_told,
+    the_token_limit_is_reported,
+    a_filter_is_reported,
     settings_are_sent,
     images_and_files_are_sent,
     a_pdf_is_sent_where_it_can_be,
@@ -160,7 +160,7 @@ async fn text_and_a_call(wire: &dyn Wire) {
     finish(wire, FinishReason::ToolCalls, &events);
 }
 
-async fn the_limit_is_told(wire: &dyn Wire) {
+async fn the_token_limit_is_reported(wire: &dyn Wire) {
     let answer = Answer { text: vec!["It all began"], end: End::Length, ..Answer::default() };
     let fake = Fake::start([wire.answer(&answer)]).await;
     let events = ask(wire, &fake, vec![said("A story")]).await;
@@ -169,7 +169,7 @@ async fn the_limit_is_told(wire: &dyn Wire) {
     finish(wire, FinishReason::Length, &events);
 }
 
-async fn a_filter_is_told(wire: &dyn Wire) {
+async fn a_filter_is_reported(wire: &dyn Wire) {
     if wire.filtered().is_none() {
         return;
     }
@@ -188,7 +188,7 @@ async fn settings_are_sent(wire: &dyn Wire) {
     let settings =
         ProviderSettings { system, temperature: Some(0.25), max_tokens: Some(77), ..ProviderSettings::default() };
     let set = model(wire, &fake.url, settings);
-    assert_eq!(set.version(), wire.model());
+    assert_eq!(set.name(), wire.model());
     assert!(!format!("{set:?}").contains("Secret"));
     let events: Vec<_> = set.stream(request(vec![said("Hi")])).collect().await;
     check(&events);

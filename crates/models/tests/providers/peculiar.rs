@@ -72,7 +72,7 @@ async fn gemini_says_in_the_body_how_long_to_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gemini_gives_up_on_a_call() {
+async fn gemini_reports_a_malformed_call() {
     let body = json!({"candidates": [{"content": {"role": "model"}, "finishReason": "MALFORMED_FUNCTION_CALL"}]});
     let fake = Fake::start([event_stream(vec![format!("data: {body}\n\n")], false)]).await;
     let events = ask(&Gemini, &fake, vec![said("Hi")]).await;

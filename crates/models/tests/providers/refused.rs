@@ -177,7 +177,7 @@ async fn faults_of_the_server_are_tried_again_first(wire: &dyn Wire) {
     let events = ask(&model(wire, &fake.url, Default::default()), vec![picture(FIRST, "cat.png")]).await;
     assert_eq!(text(&events), format!("{}Here I am.", told("cat.png")));
     assert!(fake.asked()[3].body.to_string().contains(FIRST), "four times with it");
-    // An overload is none of the file's fault.
+    // The file did not cause the overload.
     let fault = || refused(503, "overloaded");
     let fake = Fake::start([fault(), fault(), fault(), fault(), fine(wire)]).await;
     failure(&ask(&model(wire, &fake.url, Default::default()), vec![picture(FIRST, "cat.png")]).await);

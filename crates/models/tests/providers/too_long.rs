@@ -8,7 +8,7 @@ use crate::{
     wires::{Anthropic, Gemini, Ollama, OpenAi, Responses, Wire},
 };
 
-crate::for_all!(what_is_not_permitted_is_told_as_that);
+crate::for_all!(a_missing_permission_is_reported_as_that);
 
 /// Status and body, as the services answer.
 #[tokio::test(start_paused = true)]
@@ -92,7 +92,7 @@ async fn a_conversation_that_is_too_long_is_known_in_all_words() {
 }
 
 /// A region, a policy, a model that the account does not have: the key is a good one.
-async fn what_is_not_permitted_is_told_as_that(wire: &dyn Wire) {
+async fn a_missing_permission_is_reported_as_that(wire: &dyn Wire) {
     let words = "Your organization must be verified to use this model.";
     let body = json!({"error": {"message": words, "type": "permission_error", "status": "PERMISSION_DENIED"}});
     let fake = Fake::start([Reply::error(403, body.to_string())]).await;

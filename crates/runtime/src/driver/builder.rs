@@ -7,8 +7,18 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::ChangeChannels, counters::Counters,
-    deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, mend, recovery, retention, runtime::Inner,
+    Agent, Limits, Runtime,
+    agent::AgentChoice,
+    append,
+    awake::AwakeChats,
+    changes::ChangeChannels,
+    counters::Counters,
+    deadlines, dispatch, lease,
+    lease::Lease,
+    lists::HoldCountCache,
+    mend, recovery, retention,
+    runtime::Inner,
+    secrets::{self, Cipher, SecretsError},
 };
 use crate::{
     clock::{Clock, SharedClock, SystemClock},
@@ -28,6 +38,7 @@ pub struct RuntimeBuilder {
     clock: Arc<dyn Clock>,
     limits: Limits,
     retention: Option<Duration>,
+    cipher: Option<Cipher>,
 }
 
 /// Why a runtime does not start.
@@ -40,6 +51,9 @@ pub enum StartError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The server's own secrets can't be read or made.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
 }
 
 impl fmt::Debug for RuntimeBuilder {
@@ -58,6 +72,7 @@ impl RuntimeBuilder {
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
             retention: None,
+            cipher: None,
         }
     }
 
@@ -105,10 +120,20 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The key that encrypts the server's own secrets in the log: those by which the nodes find and check tickets. Without one they
+    /// are stored as they are. One that is set later encrypts what is there. Afterwards every node needs the same one, or does
+    /// not start.
+    #[cfg(feature = "encryption")]
+    #[must_use]
+    pub fn secrets_key(mut self, key: &crate::tool::Secret) -> Self {
+        self.cipher = Some(Cipher::new(key));
+        self
+    }
+
     /// Starts the runtime: holds wait again, and interrupted turns are recovered. Call it inside a Tokio runtime.
     pub async fn start(self) -> Result<Runtime, StartError> {
         self.tools.check()?;
-        let Self { log, tools, model, agents, clock, limits, retention } = self;
+        let Self { log, tools, model, agents, clock, limits, retention, cipher } = self;
         let budget_tool = match limits.budget.is_none() {
             true => None,
             false => Some(tools.get(BUDGET_TOOL).cloned().unwrap_or_else(budget_tool)),
@@ -118,8 +143,11 @@ impl RuntimeBuilder {
         let shared_clock = lease.map(|_| SharedClock::new(Arc::clone(&clock)));
         let clock = shared_clock.clone().map_or(clock, |shared| shared as _);
         let (to_recover, recovering) = mpsc::unbounded_channel();
+        let log: Arc<dyn Store> = Arc::new(MeteredLog::new(log, metrics.clone()));
+        let secrets = secrets::open(&*log, cipher.as_ref(), clock.now()).await?;
         let inner = Arc::new(Inner {
-            log: Arc::new(MeteredLog::new(log, metrics.clone())),
+            log,
+            secrets,
             metrics,
             tools: watch::Sender::new(tools),
             budget_tool,

@@ -62,8 +62,8 @@ impl Chats<'_> {
         self.runtime.inner.take_result(self.owner, ack.tool_call_id, result, Channel::Inbox).await
     }
 
-    /// Resumes the message that is being written, in the ai-sdk profile: the whole message from its `start`, then what
-    /// follows. With [`Resume::Segment`], only the open segment. `None` if nothing is being written.
+    /// Resumes the message that is being written: the whole message from its `start`, then what follows. With
+    /// [`Resume::Segment`], only the open segment. `None` if nothing is being written.
     pub async fn resume(
         &self,
         chat: &ChatId,

@@ -14,7 +14,7 @@ use crate::{
     subject::Subject,
     tool::{Prompt, PromptResponse},
     turn::{Input, Reply},
-    wire::Channel,
+    wire::{Channel, ResponsePlan},
 };
 
 /// A command to a chat.
@@ -53,6 +53,8 @@ pub(super) enum Command {
 /// The result of an input.
 pub(super) struct Taken {
     pub(super) reply: Reply,
+    /// For a request: what its response shows.
+    pub(super) plan: Option<ResponsePlan>,
     /// Whether it added any facts.
     pub(super) is_new: bool,
     pub(super) reader: FeedReader,

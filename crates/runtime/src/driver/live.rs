@@ -8,7 +8,7 @@ use holdpoint_protocol::{
 use super::{Live, LiveStream, LiveTaken, RuntimeError, command::Taken};
 use crate::{
     fact::CallOrder,
-    turn::{Answered, FrontendResult, Input, Rejection, Reply},
+    turn::{Answered, FrontendResult, Input, Rejection},
     wire::{Channel, View, earlier},
 };
 
@@ -35,10 +35,9 @@ impl Live<'_> {
     pub async fn submit(&self, chat: &ChatId, request: ChatRequest, view: View) -> Result<LiveTaken, RuntimeError> {
         let (inner, by) = (&self.runtime.inner, self.by.clone());
         let taken = inner.input_request(by, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
-        let Taken { reply, is_new, .. } = taken;
-        let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
+        let Taken { plan: Some(plan), is_new, .. } = taken else { return Err(Rejection::NothingToDo.into()) };
         let model = inner.model_of(chat, self.by.subject());
-        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.version()));
+        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.name()));
         Ok(LiveTaken { plan, is_new, earlier })
     }
 

@@ -50,6 +50,7 @@ mod retention;
 mod running;
 mod runtime;
 mod seal;
+mod secrets;
 mod send;
 mod shown;
 mod shutdown;
@@ -77,6 +78,9 @@ pub use limits::Limits;
 pub use lists::{ApprovalCursor, ChatCursor, ChatSummary, CursorError, OpenHold, Page};
 pub use response::{LiveStream, LiveTaken, Next, ResponseStream};
 pub use runtime::Runtime;
+pub use secrets::SecretsError;
+#[cfg(feature = "encryption")]
+pub use secrets::check_secrets;
 pub use stored_chat::StoredChat;
 pub use verify::{
     Anchor, Finding, GrantAnchor, LineChange, Verified, verify, verify_chain, verify_grants, verify_tables,

@@ -13,11 +13,7 @@ use super::feed::FeedReader;
 use crate::{
     fact::Fact,
     subject::Subject,
-    turn::{PlannedTurn, ResponsePlan},
-    wire::{
-        AdkLive, Out, Projection, Response, Resume, StepShown, View, asked_again, is_call_start, is_end, is_start,
-        is_step,
-    },
+    wire::{AdkLive, Event, PlannedTurn, Projection, Response, ResponsePlan, Resume, StepShown, View, asked_again},
 };
 
 /// The result of waiting for chunks.
@@ -35,7 +31,8 @@ pub enum Next {
 
 /// One response: a stream of its chunks. It ends with the response, or when the chat is no longer served here.
 ///
-/// [`ResponseStream::read`] reads all chunks that are ready at once, and tells these two ends apart.
+/// [`ResponseStream::read`] reads all chunks that are ready at once, and tells these two ends apart. A program with a protocol of
+/// its own reads the [events](ResponseStream::read_events) that it writes.
 pub struct ResponseStream {
     source: Source,
     /// Chunks that were read but not returned yet, the next one last.
@@ -54,9 +51,9 @@ enum Source {
         waiting: Vec<Arc<Fact>>,
     },
     /// A complete response.
-    Whole(Vec<Chunks>),
+    Whole(Vec<Event>),
     /// A read that was begun by polling.
-    Reading(BoxFuture<'static, (Box<Source>, Vec<Chunks>, Next)>),
+    Reading(BoxFuture<'static, (Box<Source>, Vec<Event>, Next)>),
     Ended(Next),
 }
 
@@ -72,8 +69,8 @@ impl ResponseStream {
         Source::Live { reader, response, is_first: true, waiting: Vec::new() }.into()
     }
 
-    pub(super) fn whole(chunks: Vec<Chunks>) -> Self {
-        Source::Whole(chunks).into()
+    pub(super) fn whole(events: Vec<Event>) -> Self {
+        Source::Whole(events).into()
     }
 
     /// Resumes the message that is being written, if any.
@@ -88,10 +85,19 @@ impl ResponseStream {
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
     pub async fn read(&mut self, out: &mut Vec<Chunks>) -> Next {
         out.extend(self.ready.drain(..).rev().map(Chunks::One));
+        let mut events = Vec::new();
+        let next = self.read_events(&mut events).await;
+        out.extend(events.into_iter().filter_map(Event::into_chunks));
+        next
+    }
+
+    /// Like [`read`](Self::read), before anything is written in a protocol. Chunks that were polled and not returned yet are not
+    /// among them: read a response in one of the three ways.
+    pub async fn read_events(&mut self, out: &mut Vec<Event>) -> Next {
         if let Source::Reading(reading) = &mut self.source {
-            let (source, chunks, next) = reading.await;
+            let (source, events, next) = reading.await;
             self.source = *source;
-            out.extend(chunks);
+            out.extend(events);
             return next;
         }
         self.source.read(out).await
@@ -111,17 +117,18 @@ impl futures::Stream for ResponseStream {
             match &mut this.source {
                 Source::Ended(_) => return Poll::Ready(None),
                 Source::Reading(reading) => {
-                    let (source, chunks, next) = ready!(reading.as_mut().poll(context));
-                    chunks.into_iter().for_each(|chunks| chunks.for_each(|chunk| this.ready.push(chunk)));
+                    let (source, events, next) = ready!(reading.as_mut().poll(context));
+                    let chunks = events.into_iter().filter_map(Event::into_chunks);
+                    chunks.for_each(|chunks| chunks.for_each(|chunk| this.ready.push(chunk)));
                     this.ready.reverse();
                     this.source = if next == Next::More { *source } else { Source::Ended(next) };
                 }
                 _ => {
                     let mut source = std::mem::replace(&mut this.source, Source::Ended(Next::End));
                     this.source = Source::Reading(Box::pin(async move {
-                        let mut chunks = Vec::new();
-                        let next = source.read(&mut chunks).await;
-                        (Box::new(source), chunks, next)
+                        let mut events = Vec::new();
+                        let next = source.read(&mut events).await;
+                        (Box::new(source), events, next)
                     }));
                 }
             }
@@ -129,16 +136,16 @@ impl futures::Stream for ResponseStream {
     }
 }
 
-/// The size of what is made to chunks at a time, and what a fact counts besides its text.
+/// The size of what is made to events at a time, and what a fact counts besides its text.
 const PIECE_BYTES: usize = 64 * 1024;
 const PER_FACT_BYTES: usize = 256;
 
 impl Source {
-    async fn read(&mut self, out: &mut Vec<Chunks>) -> Next {
+    async fn read(&mut self, out: &mut Vec<Event>) -> Next {
         let (reader, response, is_first, waiting) = match self {
             Source::Live { reader, response, is_first, waiting } => (reader, response, is_first, waiting),
-            Source::Whole(chunks) => {
-                out.append(chunks);
+            Source::Whole(events) => {
+                out.append(events);
                 return Next::End;
             }
             Source::Ended(next) => return *next,
@@ -202,7 +209,7 @@ pub struct LiveTaken {
     /// Whether it added any facts.
     pub is_new: bool,
     /// The whole response, if the request is about an earlier turn.
-    pub(super) earlier: Option<Vec<Chunks>>,
+    pub(super) earlier: Option<Vec<Event>>,
 }
 
 /// A connection to `/live`, with one turn after another.
@@ -270,10 +277,10 @@ impl LiveStream {
     ///
     /// Returns whether it gets a response. It gets none if it is one of too many that came again meanwhile.
     #[must_use]
-    pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Out>) -> bool {
-        if let Some(chunks) = taken.earlier {
-            out.extend(chunks.into_iter().map(Out::Chunks));
-            out.push(Out::End);
+    pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Event>) -> bool {
+        if let Some(events) = taken.earlier {
+            out.extend(events);
+            out.push(Event::End);
             return true;
         }
         if taken.plan.turn != PlannedTurn::Continued {
@@ -303,7 +310,7 @@ impl LiveStream {
     }
 
     /// Writes what a client lacks of the last turn, and its end if nothing more comes.
-    fn continue_turn(&mut self, taken: &LiveTaken, has_unread: bool, out: &mut Vec<Out>) {
+    fn continue_turn(&mut self, taken: &LiveTaken, has_unread: bool, out: &mut Vec<Event>) {
         let Some(replay) = self.replay(taken, has_unread) else { return };
         let is_open = !replay.projection.is_closed();
         if is_open && self.is_begun && replay.missed.is_empty() {
@@ -311,8 +318,8 @@ impl LiveStream {
             return out.extend(asked_again(&taken.plan));
         }
         self.is_begun = true;
-        out.extend(replay.projection.start().map(Out::one));
-        let (end, missed): (Vec<Out>, Vec<Out>) = replay.missed.into_iter().partition(is_end);
+        out.extend(replay.projection.start());
+        let (end, missed): (Vec<Event>, Vec<Event>) = replay.missed.into_iter().partition(Event::is_end);
         out.extend(missed);
         out.extend(asked_again(&taken.plan));
         // A turn that a newer message has superseded never ended on the wire.
@@ -322,7 +329,7 @@ impl LiveStream {
             (false, true) => {
                 let (mut projection, mut end) = (replay.projection, Vec::new());
                 projection.nothing(&mut end);
-                out.extend(end.into_iter().filter(|written| !is_step(written)));
+                out.extend(end.into_iter().filter(|written| !written.is_step()));
             }
         }
     }
@@ -344,18 +351,18 @@ impl LiveStream {
         projection.replay(facts.iter().map(|fact| &**fact));
         facts[cut..].iter().for_each(|fact| projection.apply(fact, &mut written));
         let mut missed = written[known..].to_vec();
-        missed.retain(|written| !is_start(written) && !plan.client_has(written));
+        missed.retain(|written| !written.is_start() && !plan.client_has(written));
         drop_empty_steps(&mut missed);
         if missed.is_empty() && !taken.is_new && !has_unread && projection.waits_for_person() {
             // The client has everything, and is asked the same again: its response has to end somewhere.
-            let question = written.iter().rposition(is_call_start).unwrap_or(written.len());
+            let question = written.iter().rposition(Event::is_call).unwrap_or(written.len());
             missed = written.split_off(question);
         }
         Some(Replay { projection, missed })
     }
 
     /// Waits for output and appends all that is ready. Cancel-safe.
-    pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
+    pub async fn next(&mut self, out: &mut Vec<Event>) -> Next {
         loop {
             let Some(facts) = self.reader.next(self.position).await else { return self.reader.end() };
             if !self.reader.has_room() {
@@ -372,15 +379,11 @@ impl LiveStream {
             for fact in &facts {
                 let sent = out.len();
                 self.projection.apply(fact, out);
-                let written = out[sent..].iter().filter_map(|written| match written {
-                    Out::Chunks(chunks) => Some(chunks),
-                    Out::End => None,
-                });
-                if self.step.is_taken_back(fact, written) {
+                if self.step.is_taken_back(fact, &out[sent..]) {
                     return Next::Gone;
                 }
             }
-            self.is_begun = out.iter().any(is_start) || self.is_begun && !self.projection.is_closed();
+            self.is_begun = out.iter().any(Event::is_start) || self.is_begun && !self.projection.is_closed();
             self.is_asked &= !self.is_at_rest() || !self.reader.after(self.position).is_empty();
             if !self.is_asked && self.projection.is_closed() {
                 self.pay(out);
@@ -394,7 +397,7 @@ impl LiveStream {
 
 impl LiveStream {
     /// Writes the responses to the requests that came again, as if they came now: the turn has ended.
-    fn pay(&mut self, out: &mut Vec<Out>) {
+    fn pay(&mut self, out: &mut Vec<Event>) {
         for taken in std::mem::take(&mut self.owed) {
             self.continue_turn(&taken, false, out);
         }
@@ -403,11 +406,11 @@ impl LiveStream {
 }
 
 /// Drops the steps whose approval request the client has.
-fn drop_empty_steps(written: &mut Vec<Out>) {
-    let mut kept: Vec<Out> = Vec::with_capacity(written.len());
+fn drop_empty_steps(written: &mut Vec<Event>) {
+    let mut kept: Vec<Event> = Vec::with_capacity(written.len());
     for next in written.drain(..) {
         match kept.last() {
-            Some(Out::Chunks(Chunks::One(Chunk::StartStep(_)))) if is_step(&next) => drop(kept.pop()),
+            Some(Event::StepStart) if next.is_step() => drop(kept.pop()),
             _ => kept.push(next),
         }
     }
@@ -418,5 +421,5 @@ fn drop_empty_steps(written: &mut Vec<Out>) {
 struct Replay {
     /// After all of it.
     projection: AdkLive,
-    missed: Vec<Out>,
+    missed: Vec<Event>,
 }

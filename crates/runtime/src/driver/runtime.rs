@@ -25,6 +25,7 @@ use super::{
     lists::HoldCountCache,
     recovery::ToRecover,
     running::Running,
+    secrets::ServerSecrets,
     shown::Shown,
 };
 use holdpoint_core::is_unseen;
@@ -37,9 +38,9 @@ use crate::{
     metrics::Metrics,
     model::Model,
     subject::Subject,
-    tool::{Tool, ToolSet},
+    tool::{Tool, ToolOrigin, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
-    wire::{AdkSse, AiSdk, Channel, Profile, Projection, View, earlier},
+    wire::{Channel, View, earlier},
 };
 
 /// Agents whose turns stop at holds.
@@ -52,6 +53,7 @@ pub struct Runtime {
 
 pub(super) struct Inner {
     pub(super) log: Arc<dyn Store>,
+    pub(super) secrets: ServerSecrets,
     pub(super) tools: watch::Sender<ToolSet>,
     /// The tool that asks whether to go on when the token budget is used up, if there is one.
     pub(super) budget_tool: Option<Tool>,
@@ -94,7 +96,7 @@ impl Inner {
     }
 
     /// Waits for a tool that is not listed yet. `None` if its server does not list it, or not in time.
-    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
+    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&ToolOrigin>) -> Option<Tool> {
         let timeout = self.tools().catalog().pending_timeout(origin)?;
         let mut offered = self.tools.subscribe();
         let is_decided = |tools: &ToolSet| {
@@ -139,16 +141,12 @@ impl Runtime {
         let subject = &by.subject().clone();
         let chat = self.chats(subject).chat_of(&request).await?;
         let taken = self.inner.input_request(by, &chat, request, CallOrder::Together, view, channel).await?;
-        let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
+        let Some(plan) = taken.plan else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
-            let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
-            return Ok((chat, ResponseStream::whole(chunks)));
+            let events = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).name());
+            return Ok((chat, ResponseStream::whole(events)));
         }
-        let projection: Box<dyn Projection> = match view.profile {
-            Profile::Adk => Box::new(AdkSse::new(view)),
-            Profile::AiSdk => Box::new(AiSdk::new(view)),
-        };
-        Ok((chat, ResponseStream::new(taken.reader.of_response(subject), projection, plan)))
+        Ok((chat, ResponseStream::new(taken.reader.of_response(subject), view.projection(), plan)))
     }
 
     /// Changes to somebody's chats, and to the approval requests that they may decide, from now on. Lossy.
@@ -184,10 +182,7 @@ impl Inner {
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
         let subject = &by.subject().clone();
-        let holds_text = view.profile == Profile::Adk
-            && !view.is_progressive
-            && self.tools_of(chat, subject).catalog().may_need_approval();
-        let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
+        let next = NextTurn { order, holds_text: view.holds_text(), is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, by, next };
         let taken = self.input(subject, chat, Input::Submit(Arc::new(submit)), channel).await?;

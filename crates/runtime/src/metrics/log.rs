@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 
@@ -14,11 +15,10 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    identity::Identity,
     log::{
         Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, Due, ForwardLog,
         Found, GrantQuery, HeadQuery, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, LogError,
-        Misfit, NodeId, Revocation, Store, Stored, StoredGrant, Usage,
+        Misfit, NodeId, Revocation, Store, Stored, StoredGrant, TicketRow, Usage,
     },
     subject::Subject,
 };
@@ -193,20 +193,11 @@ impl Cluster for MeteredLog {
         self.log.cluster().hears_other_nodes()
     }
 
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.watch(Operation::Find, self.log.cluster().keep_ticket(ticket, identity, expires))
+    fn keep_ticket(&self, ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.watch(Operation::Find, self.log.cluster().keep_ticket(ticket))
     }
 
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.watch(Operation::Find, self.log.cluster().redeem_ticket(ticket, now))
+    fn redeem_ticket<'a>(&'a self, digest: &'a [u8], now: Timestamp) -> BoxFuture<'a, Result<Option<Bytes>, LogError>> {
+        self.watch(Operation::Find, self.log.cluster().redeem_ticket(digest, now))
     }
 }

@@ -26,8 +26,9 @@ use holdpoint_runtime::{
     grants::{Coverage, GrantTerms, JsonDigest},
     model::ModelMessage,
     tool::BUDGET_TOOL,
-    turn::PlannedTurn,
-    wire::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
+    wire::{
+        AdkLive, AdkSse, AiSdk, Event, PlannedTurn, Projection, Response, Resume, View, conversation, earlier, history,
+    },
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::Value;
@@ -212,6 +213,11 @@ fn check_votes(facts: &[Arc<Fact>], id: &ToolCallId, is_started: bool) -> Result
     Ok(())
 }
 
+/// The format of a stock client.
+fn ai_sdk() -> View {
+    View { profile: holdpoint_runtime::wire::Profile::AiSdk, ..View::default() }
+}
+
 fn violations(
     profile: Profile,
     projection: &mut dyn Projection,
@@ -223,13 +229,13 @@ fn violations(
     for fact in shown(facts) {
         projection.apply(&fact, &mut out);
         for written in out.drain(..) {
-            match written {
-                Out::Chunks(chunks) => chunks.for_each(|chunk| {
+            match written.into_chunks() {
+                Some(chunks) => chunks.for_each(|chunk| {
                     let text = serde_json::to_string(&chunk).expect("json");
                     checker.payload(lines.len() as u64 + 1, text.as_bytes());
                     lines.push(text);
                 }),
-                Out::End => {
+                None => {
                     checker.done(lines.len() as u64 + 1);
                     lines.push("[DONE]".to_owned());
                 }
@@ -250,7 +256,7 @@ fn stock_violations(facts: &[Arc<Fact>], view: View) -> (Vec<Violation>, Vec<Str
         state.apply(&fact);
         projection.apply(&fact, &mut out);
         for written in out.drain(..) {
-            if let Out::Chunks(chunks) = written {
+            if let Some(chunks) = written.into_chunks() {
                 chunks.for_each(|chunk| match chunk {
                     Chunk::Start(_) if !segment.is_empty() => {}
                     chunk => segment.push(chunk),
@@ -301,11 +307,11 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
     let mut state = Chat::default();
     known.iter().for_each(|fact| state.apply(fact));
     let Some(turn) = &state.turn else {
-        prop_assert!(Response::resume(&known, View::default(), Resume::Message).is_none());
+        prop_assert!(Response::resume(&known, ai_sdk(), Resume::Message).is_none());
         return Ok(());
     };
     let is_in_history = history(&known).iter().any(|message| message.id == turn.message);
-    let Some(mut response) = Response::resume(&known, View::default(), Resume::Message) else {
+    let Some(mut response) = Response::resume(&known, ai_sdk(), Resume::Message) else {
         prop_assert!(is_in_history, "neither resumed nor in the history: {:#?}", known);
         return Ok(());
     };
@@ -321,13 +327,14 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
         }
         flow = response.take([&**fact], &mut written);
     }
+    let mut gone: Vec<Chunks> = Vec::new();
     if response.is_cut_off() {
         // A part of an abandoned step was shown. A transport ends such a response like that of a chat that has moved.
-        written.extend(gone_chunks(GONE, true).into_iter().flatten().map(Chunks::One));
+        gone = gone_chunks(GONE, true).into_iter().flatten().map(Chunks::One).collect();
     }
     let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
     let mut lines = Vec::new();
-    for chunks in written {
+    for chunks in written.into_iter().filter_map(Event::into_chunks).chain(gone) {
         chunks.for_each(|chunk| {
             if let Chunk::ToolInputAvailable(input) = &chunk {
                 let is_settled = state.calls.get(&input.tool_call_id).is_some_and(|call| call.is_settled());
@@ -351,7 +358,7 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
 fn check_responses(world: &World) -> Result<(), TestCaseError> {
     let facts = shown(&world.facts);
     for (plan, known) in &world.responses {
-        let mut written = Vec::new();
+        let (mut written, mut gone) = (Vec::new(), Vec::new());
         let mut flow = ControlFlow::Break(());
         if let Some(about) = &plan.earlier {
             written = earlier(about, plan, holdpoint_runtime::wire::Profile::AiSdk, "dice");
@@ -366,11 +373,12 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
                 flow = response.take([&**fact], &mut written);
             }
             if response.is_cut_off() {
-                written.extend(gone_chunks(GONE, true).into_iter().flatten().map(Chunks::One));
+                gone = gone_chunks(GONE, true).into_iter().flatten().map(Chunks::One).collect();
             }
         }
         let mut chunks = Vec::new();
-        written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
+        let written = written.into_iter().filter_map(Event::into_chunks).chain(gone);
+        written.for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
         let starts = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Start(_))).count();
         prop_assert!(matches!(chunks.first(), Some(Chunk::Start(_))) && starts == 1, "{:?}: {:#?}", plan, chunks);
         prop_assert!(

@@ -9,13 +9,16 @@ use holdpoint_runtime::{
     Identity,
     chat::Chat,
     fact::{CallOrder, Fact, NextTurn},
-    turn::{EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
-    wire::{Conversation, Passage, Response, Resume, View, conversation},
+    turn::{EarlierId, FrontendResult, Input, NeedsEarlier, Reply, Submit, needs_earlier, step},
+    wire::{Conversation, Passage, Response, ResponsePlan, Resume, conversation},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
 
-use crate::world::{World, shown};
+use crate::{
+    ai_sdk,
+    world::{World, shown},
+};
 
 /// Where turns begin: behind the end of the one before.
 fn boundaries(facts: &[Arc<Fact>]) -> Vec<usize> {
@@ -136,14 +139,17 @@ pub(crate) fn check(world: &World) -> Result<usize, TestCaseError> {
             let mut whole = all.clone();
             let of_partial = world.with_env(|env| step(&mut partial, input.clone(), env));
             let of_whole = world.with_env(|env| step(&mut whole, input.clone(), env));
+            let plan_of = |chat: &Chat, reply: &Reply| ResponsePlan::of(chat, &input, reply);
+            let plans = (plan_of(&partial, &of_partial.1), plan_of(&whole, &of_whole.1));
+            prop_assert_eq!(plans.0, plans.1, "the response to {:?} of {:#?}", input, world.facts);
             prop_assert_eq!(of_partial, of_whole, "{:?} of {:#?}", input, world.facts);
             decided += 1;
         }
     }
     for resume in [Resume::Message, Resume::Segment] {
         let (mut of_partial, mut of_whole) = (Vec::new(), Vec::new());
-        let partial = Response::resume_from(&origin, &facts[at..], View::default(), resume);
-        let whole = Response::resume(&facts, View::default(), resume);
+        let partial = Response::resume_from(&origin, &facts[at..], ai_sdk(), resume);
+        let whole = Response::resume(&facts, ai_sdk(), resume);
         prop_assert_eq!(partial.is_some(), whole.is_some());
         if let (Some(mut partial), Some(mut whole)) = (partial, whole) {
             partial.begin_at(at as u64);

@@ -64,7 +64,7 @@ fn every_stored_history_is_valid() {
 
 /// The judge can say no.
 #[test]
-fn a_history_that_the_sdk_refuses_is_told() {
+fn a_history_that_the_sdk_refuses_is_reported() {
     let part = json!({"type": "tool-pay", "toolCallId": "c", "state": "output-error", "input": {}, "errorText": "late", "approval": {"id": "a"}});
     let history = json!([{"id": "m", "role": "assistant", "parts": [part]}]);
     assert_eq!(refused(&[history]).len(), 2, "by both versions");

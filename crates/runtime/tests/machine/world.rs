@@ -23,8 +23,8 @@ use holdpoint_runtime::{
     identity::Role,
     model::{ModelEvent, Usage},
     tool::{ApprovalPolicy, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
-    turn::{Answered, Env, FrontendResult, Input, Reply, ResponsePlan, Submit, step},
-    wire::history,
+    turn::{Answered, Env, FrontendResult, Input, Reply, Submit, step},
+    wire::{ResponsePlan, history},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -273,8 +273,8 @@ impl World {
             self.facts.push(Arc::new(fact));
         }
         self.appends.push(self.facts.len());
-        if let Reply::Response(plan) = &reply {
-            self.responses.push((plan.clone(), self.facts.len() as u64));
+        if let Some(plan) = ResponsePlan::of(&self.state, &input, &reply) {
+            self.responses.push((plan, self.facts.len() as u64));
         }
         reply
     }

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     Runtime, RuntimeError,
     fact::Fact,
@@ -43,9 +42,7 @@ impl Setup {
 
     /// The facts on disk, without asking the chat.
     async fn facts(&self, chat: &str) -> Vec<Fact> {
-        let batches = self.memory.read(&ChatId::from(chat), 0, 1000).await.expect("can be read");
-        let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
-        batches.iter().flat_map(|batch| read(&batch.payload)).collect()
+        holdpoint_testkit::facts(&*self.memory, chat).await
     }
 
     async fn has_ended(&self, chat: &str) -> bool {

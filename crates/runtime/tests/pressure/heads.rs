@@ -98,6 +98,6 @@ fn what_is_left_of_a_database_is_refused() {
     assert!(matches!(error, SqliteError::Missing { .. }), "{error:?}");
 
     std::fs::write(&file, b"SQLite format 3\0 and then nothing that it should be").expect("can be written");
-    let error = SqliteLog::open(dir.path()).expect_err("it is no database");
+    let error = SqliteLog::open(dir.path()).expect_err("it is not a database");
     assert!(matches!(error, SqliteError::File { .. }), "{error:?}");
 }

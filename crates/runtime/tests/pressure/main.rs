@@ -6,12 +6,9 @@ mod limits;
 mod many;
 mod models;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use futures::{StreamExt, stream::BoxStream};
@@ -28,7 +25,7 @@ use holdpoint_runtime::{
     tool::{Tool, ToolContext, ToolSet},
     wire::View,
 };
-use holdpoint_testkit::{Gate, ManualClock};
+use holdpoint_testkit::{Gate, ManualClock, until};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -65,7 +62,7 @@ fn calls(calls: usize) -> Arc<dyn Model> {
 struct Silent;
 
 impl Model for Silent {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "silent"
     }
 
@@ -120,15 +117,4 @@ async fn asked(runtime: &Runtime, chat: &str) -> Vec<ApprovalId> {
 async fn history(runtime: &Runtime, chat: &str) -> String {
     let messages = runtime.chats(&Subject::local()).messages(&ChatId::from(chat)).await.expect("the chat is there");
     serde_json::to_string(&messages).expect("JSON")
-}
-
-/// Waits until something is so. Nobody asks the chat anything meanwhile.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    for _ in 0..10_000 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("in vain: {what}");
 }

@@ -7,15 +7,15 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    identity::Identity,
     log::{
         Append, AppendResult, AuditEntry, AuditQuery, Batch, Cluster, DeleteResult, Deletion, Digest, Due, ForwardLog,
         Found, GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
-        Misfit, NodeId, Revocation, Store, Stored, StoredGrant, Usage, Wakeup,
+        Misfit, NodeId, Revocation, Store, Stored, StoredGrant, TicketRow, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -312,21 +312,12 @@ impl Cluster for NodeLog {
         self.inner().cluster().hears_other_nodes()
     }
 
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner().cluster().keep_ticket(ticket, identity, expires)
+    fn keep_ticket(&self, ticket: TicketRow) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.inner().cluster().keep_ticket(ticket)
     }
 
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.inner().cluster().redeem_ticket(ticket, now)
+    fn redeem_ticket<'a>(&'a self, digest: &'a [u8], now: Timestamp) -> BoxFuture<'a, Result<Option<Bytes>, LogError>> {
+        self.inner().cluster().redeem_ticket(digest, now)
     }
 }
 

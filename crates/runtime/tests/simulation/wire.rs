@@ -9,7 +9,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     LiveStream, Next, ResponseStream, gone_chunks, gone_message,
-    wire::{self, Out, View},
+    wire::{self, Event, View},
 };
 use serde_json::{Value, json};
 
@@ -173,11 +173,11 @@ pub(crate) async fn read(world: Arc<World>, number: usize, mut response: Respons
 }
 
 /// Writes down what a live connection is sent.
-pub(crate) fn write_live(world: &World, number: usize, written: Vec<Out>) {
+pub(crate) fn write_live(world: &World, number: usize, written: Vec<Event>) {
     for written in written {
-        match written {
-            Out::Chunks(chunks) => world.responses.add(number, vec![chunks]),
-            Out::End => world.responses.done(number),
+        match written.into_chunks() {
+            Some(chunks) => world.responses.add(number, vec![chunks]),
+            None => world.responses.done(number),
         }
     }
 }

@@ -7,7 +7,6 @@ use std::{
 };
 
 use holdpoint_runtime::{Identity, Runtime, clock::Timestamp};
-use sha2::{Digest, Sha256};
 
 use crate::request::Failure;
 
@@ -25,7 +24,7 @@ impl Tickets {
     pub(crate) async fn issue(&self, runtime: &Runtime, identity: Identity) -> Result<String, Failure> {
         let now = runtime.clock().now();
         let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        if !runtime.tickets().keep(&digest(&ticket), &identity, now.after(TICKET_LIFETIME)).await? {
+        if !runtime.tickets().keep(&ticket, &identity, now.after(TICKET_LIFETIME)).await? {
             self.keep(ticket.clone(), identity, now);
         }
         Ok(ticket)
@@ -48,7 +47,7 @@ impl Tickets {
     pub(super) async fn redeem(&self, runtime: &Runtime, ticket: &str) -> Result<Option<Identity>, Failure> {
         match self.take(ticket, runtime.clock().now()) {
             Some(identity) => Ok(Some(identity)),
-            None => Ok(runtime.tickets().redeem(&digest(ticket)).await?),
+            None => Ok(runtime.tickets().redeem(ticket).await?),
         }
     }
 
@@ -56,9 +55,4 @@ impl Tickets {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.remove(ticket).filter(|(_, until)| *until > now).map(|(identity, _)| identity)
     }
-}
-
-/// What is stored of a ticket: its digest, so that a reader of the database can't use it.
-fn digest(ticket: &str) -> [u8; 32] {
-    Sha256::digest(ticket.as_bytes()).into()
 }

@@ -3,12 +3,13 @@
 
 use std::{
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use tokio::time::{Instant, Sleep};
+use futures::future::BoxFuture;
+use holdpoint_runtime::clock::Clock;
 
 use crate::request::{BUSY_TIMEOUT, Held, Share, UNCOUNTED_BYTES};
 
@@ -32,8 +33,9 @@ struct Pending {
     time: Duration,
     bytes: usize,
     held: Held,
-    /// The start of the message being read, if it is large enough to count.
-    since: Option<Instant>,
+    /// The number of the message being read, and whether it has become large enough to count.
+    number: u64,
+    counts: bool,
 }
 
 impl Inflow {
@@ -43,13 +45,14 @@ impl Inflow {
 
     /// Starts counting: the connection is now a WebSocket.
     pub(crate) fn begin(&self, share: Share, time: Duration) {
-        *self.lock() = Some(Pending { share, time, bytes: 0, held: Held::default(), since: None });
+        *self.lock() = Some(Pending { share, time, bytes: 0, held: Held::default(), number: 0, counts: false });
     }
 
     /// Resets the count after a complete message.
     pub(crate) fn message(&self) {
         if let Some(pending) = &mut *self.lock() {
-            (pending.bytes, pending.held, pending.since) = (0, Held::default(), None);
+            (pending.bytes, pending.held) = (0, Held::default());
+            (pending.number, pending.counts) = (pending.number + 1, false);
         }
     }
 
@@ -64,15 +67,13 @@ impl Inflow {
     pub(super) fn came(&self, bytes: usize) {
         if let Some(pending) = &mut *self.lock() {
             pending.bytes += bytes;
-            if pending.bytes > UNCOUNTED_BYTES {
-                pending.since.get_or_insert_with(Instant::now);
-            }
+            pending.counts |= pending.bytes > UNCOUNTED_BYTES;
         }
     }
 
-    /// The deadline of the message being read, if it is large enough to count.
-    fn deadline(&self) -> Option<Instant> {
-        self.lock().as_ref().and_then(|pending| Some(pending.since? + pending.time))
+    /// The number and the time limit of the message being read, if it has become large enough to count.
+    fn counted(&self) -> Option<(u64, Duration)> {
+        self.lock().as_ref().filter(|pending| pending.counts).map(|pending| (pending.number, pending.time))
     }
 
     /// Reserves room for the next bytes.
@@ -89,36 +90,43 @@ impl Inflow {
 }
 
 /// The timers of the read side.
-#[derive(Default)]
 pub(super) struct Timers {
-    deadline: Option<std::pin::Pin<Box<Sleep>>>,
-    look: Option<std::pin::Pin<Box<Sleep>>>,
-    waiting_since: Option<Instant>,
+    clock: Arc<dyn Clock>,
+    /// The end of the time for a message, by its number.
+    deadline: Option<(u64, BoxFuture<'static, ()>)>,
+    /// The end of the wait for room, and the next look for it.
+    waiting: Option<BoxFuture<'static, ()>>,
+    look: Option<BoxFuture<'static, ()>>,
 }
 
 impl Timers {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, deadline: None, waiting: None, look: None }
+    }
+
     /// Ready when more may be read. Fails if the message took too long or found no room.
     pub(super) fn poll(&mut self, inflow: &Inflow, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(deadline) = inflow.deadline() else {
-            *self = Self::default();
+        let Some((number, time)) = inflow.counted() else {
+            (self.deadline, self.waiting, self.look) = (None, None, None);
             return Poll::Ready(Ok(()));
         };
-        let sleep = self.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        if sleep.deadline() != deadline {
-            sleep.as_mut().reset(deadline);
-        }
-        if sleep.as_mut().poll(cx).is_ready() {
+        let deadline = match &mut self.deadline {
+            Some((of, deadline)) if *of == number => deadline,
+            other => &mut other.insert((number, self.clock.sleep(time))).1,
+        };
+        if deadline.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         loop {
             if inflow.has_room() {
-                (self.look, self.waiting_since) = (None, None);
+                (self.waiting, self.look) = (None, None);
                 return Poll::Ready(Ok(()));
             }
-            if self.waiting_since.get_or_insert_with(Instant::now).elapsed() > BUSY_TIMEOUT {
+            let waiting = self.waiting.get_or_insert_with(|| self.clock.sleep(BUSY_TIMEOUT));
+            if waiting.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Err(io::Error::other("too many bytes are in flight")));
             }
-            ready!(self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep(POLL_INTERVAL))).as_mut().poll(cx));
+            ready!(self.look.get_or_insert_with(|| self.clock.sleep(POLL_INTERVAL)).as_mut().poll(cx));
             self.look = None;
         }
     }
@@ -126,51 +134,77 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
-    use holdpoint_runtime::subject::Subject;
+    use std::task::Waker;
+
+    use holdpoint_runtime::{clock::Timestamp, subject::Subject};
+    use holdpoint_testkit::ManualClock;
 
     use super::*;
     use crate::request::Budget;
 
-    async fn poll(timers: &mut Timers, inflow: &Inflow) -> io::Result<()> {
-        std::future::poll_fn(|cx| timers.poll(inflow, cx)).await
+    fn poll(timers: &mut Timers, inflow: &Inflow) -> Poll<io::Result<()>> {
+        timers.poll(inflow, &mut Context::from_waker(Waker::noop()))
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_message_takes_room_and_time() {
+    fn is_ok(polled: Poll<io::Result<()>>) -> bool {
+        matches!(polled, Poll::Ready(Ok(())))
+    }
+
+    #[test]
+    fn a_message_takes_room_and_time() {
+        let clock = Arc::new(ManualClock::new(Timestamp(1000)));
         let budget = Budget::new(RESERVE_STEP_BYTES, false);
         let time = Duration::from_secs(10);
         let begun = || {
             let inflow = Inflow::default();
             inflow.begin(budget.of(&Subject::local()), time);
-            (inflow, Timers::default())
+            (inflow, Timers::new(Arc::clone(&clock) as _))
         };
         let (one, mut timers) = begun();
         one.came(UNCOUNTED_BYTES);
-        assert!(poll(&mut timers, &one).await.is_ok() && budget.taken() == 0, "a small one is free");
+        assert!(is_ok(poll(&mut timers, &one)) && budget.taken() == 0, "a small one is free");
         one.came(1);
-        assert!(poll(&mut timers, &one).await.is_ok());
+        assert!(is_ok(poll(&mut timers, &one)));
         assert_eq!(budget.taken(), RESERVE_STEP_BYTES);
         let (other, mut others) = begun();
         other.came(UNCOUNTED_BYTES + 1);
-        assert!(poll(&mut others, &other).await.is_err(), "there is no room, however long it waits");
+        assert!(poll(&mut others, &other).is_pending(), "it waits for room");
+        clock.advance(BUSY_TIMEOUT);
+        assert!(matches!(poll(&mut others, &other), Poll::Ready(Err(_))), "and is given up");
+        let (next, mut nexts) = begun();
+        next.came(UNCOUNTED_BYTES + 1);
+        assert!(poll(&mut nexts, &next).is_pending());
         one.message();
-        assert!(budget.taken() == 0 && poll(&mut timers, &one).await.is_ok(), "a complete one gives it back");
+        assert!(budget.taken() == 0 && is_ok(poll(&mut timers, &one)), "a complete one gives it back");
+        clock.advance(POLL_INTERVAL);
+        assert!(is_ok(poll(&mut nexts, &next)), "whoever waits finds it");
+        next.message();
 
         let (slow, mut timers) = begun();
         slow.came(UNCOUNTED_BYTES + 1);
-        assert!(poll(&mut timers, &slow).await.is_ok());
-        tokio::time::advance(time).await;
-        assert_eq!(poll(&mut timers, &slow).await.expect_err("late").kind(), io::ErrorKind::TimedOut);
+        assert!(is_ok(poll(&mut timers, &slow)));
+        clock.advance(time - Duration::from_millis(1));
+        assert!(is_ok(poll(&mut timers, &slow)), "below the limit");
+        // The next message has a time of its own.
+        slow.message();
+        slow.came(UNCOUNTED_BYTES + 1);
+        assert!(is_ok(poll(&mut timers, &slow)));
+        clock.advance(time - Duration::from_millis(1));
+        assert!(is_ok(poll(&mut timers, &slow)));
+        clock.advance(Duration::from_millis(1));
+        let Poll::Ready(Err(late)) = poll(&mut timers, &slow) else { panic!("it is late") };
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn control_frames_are_no_message() {
-        let (inflow, mut timers) = (Inflow::default(), Timers::default());
+    #[test]
+    fn control_frames_do_not_count_as_a_message() {
+        let clock = Arc::new(ManualClock::new(Timestamp(1000)));
+        let (inflow, mut timers) = (Inflow::default(), Timers::new(clock));
         inflow.begin(Budget::new(0, false).of(&Subject::local()), Duration::from_secs(1));
         for _ in 0..10_000 {
             inflow.came(125 + FRAME_OVERHEAD_BYTES);
             inflow.control(125);
         }
-        assert!(poll(&mut timers, &inflow).await.is_ok());
+        assert!(is_ok(poll(&mut timers, &inflow)));
     }
 }

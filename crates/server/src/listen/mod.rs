@@ -6,20 +6,19 @@ mod inflow;
 mod peer;
 mod service;
 mod slots;
+mod timer;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use holdpoint_runtime::clock::Clock;
 use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::{inflow::Inflow, slots::Handle as Connection};
-use self::{peer::Peer, service::Service, slots::Slots};
+use self::{peer::Peer, service::Service, slots::Slots, timer::ClockTimer};
 use crate::{
     app::{CLOSE_GRACE, Server},
     occasional::Occasional,
@@ -77,10 +76,12 @@ impl Server {
         stop: impl Future<Output = ()>,
     ) {
         let limits = descriptors::fit(limits);
+        let clock = Arc::clone(self.inner.runtime.clock());
         let accepting = Accepting {
             server: self.clone(),
             app: TowerToHyperService::new(app),
-            http: http(&limits),
+            http: http(&limits, &clock),
+            clock: Arc::clone(&clock),
             slots: Arc::new(Slots::new(&limits, self.is_shared())),
             limits,
             connections: TaskTracker::new(),
@@ -97,15 +98,19 @@ impl Server {
         self.shutdown(TURN_GRACE).await;
         accepting.closing.cancel();
         accepting.connections.close();
-        let _ = tokio::time::timeout(CLOSE_GRACE, accepting.connections.wait()).await;
+        tokio::select! {
+            () = accepting.connections.wait() => {}
+            () = clock.sleep(CLOSE_GRACE) => {}
+        }
     }
 }
 
 /// Uses hyper directly instead of `axum::serve`: an open stream that waits takes half the memory, and a burst of small
 /// chunks is written at once.
-fn http(limits: &ConnectionLimits) -> http1::Builder {
+fn http(limits: &ConnectionLimits, clock: &Arc<dyn Clock>) -> http1::Builder {
+    let timer = ClockTimer::new(Arc::clone(clock));
     let mut http = http1::Builder::new();
-    http.writev(false).timer(TokioTimer::new()).header_read_timeout(limits.header_time).max_buf_size(MAX_HEADER_BYTES);
+    http.writev(false).timer(timer).header_read_timeout(limits.header_time).max_buf_size(MAX_HEADER_BYTES);
     http
 }
 
@@ -113,6 +118,7 @@ struct Accepting {
     server: Server,
     app: TowerToHyperService<Router>,
     http: http1::Builder,
+    clock: Arc<dyn Clock>,
     slots: Arc<Slots>,
     limits: ConnectionLimits,
     connections: TaskTracker,
@@ -134,7 +140,7 @@ impl Accepting {
                     }
                     // The process is most likely out of descriptors.
                     let is_closed = self.slots.close_idle();
-                    tokio::time::sleep(if is_closed { Duration::from_millis(1) } else { DESCRIPTOR_RETRY }).await;
+                    self.clock.sleep(if is_closed { Duration::from_millis(1) } else { DESCRIPTOR_RETRY }).await;
                 }
             }
         }
@@ -157,7 +163,8 @@ impl Accepting {
             address,
             inflow: Arc::clone(&inflow),
         };
-        let peer = TokioIo::new(Peer::new(stream, self.limits.write_time, inflow, slot));
+        let clock = Arc::clone(&self.clock);
+        let peer = TokioIo::new(Peer::new(stream, self.limits.write_time, clock, inflow, slot));
         let connection = self.http.serve_connection(peer, service).with_upgrades();
         let (draining, closing) = (self.server.inner.draining.clone(), self.closing.clone());
         let own = handle.clone();

@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
+use holdpoint_runtime::clock::Clock;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
     net::TcpStream,
-    time::Sleep,
 };
 
 use super::{
@@ -24,8 +25,9 @@ use super::{
 pub(super) struct Peer {
     stream: TcpStream,
     write_time: Duration,
+    clock: Arc<dyn Clock>,
     /// Runs only while the peer accepts nothing, since most connections only wait.
-    stalled: Option<Pin<Box<Sleep>>>,
+    stalled: Option<BoxFuture<'static, ()>>,
     inflow: Arc<Inflow>,
     timers: Timers,
     /// Released when the connection is closed.
@@ -33,12 +35,19 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(stream: TcpStream, write_time: Duration, inflow: Arc<Inflow>, slot: Slot) -> Self {
+    pub(super) fn new(
+        stream: TcpStream,
+        write_time: Duration,
+        clock: Arc<dyn Clock>,
+        inflow: Arc<Inflow>,
+        slot: Slot,
+    ) -> Self {
         // For a peer that has vanished, the system buffers writes for a quarter of an hour. So unacknowledged data
-        // counts too.
+        // counts too, by the system's own clock.
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(write_time));
-        Self { stream, write_time, stalled: None, inflow, timers: Timers::default(), slot: Some(slot) }
+        let timers = Timers::new(Arc::clone(&clock));
+        Self { stream, write_time, clock, stalled: None, inflow, timers, slot: Some(slot) }
     }
 
     fn in_time<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -46,7 +55,7 @@ impl Peer {
             self.stalled = None;
             return written;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.write_time)));
+        let stalled = self.stalled.get_or_insert_with(|| self.clock.sleep(self.write_time));
         stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -62,9 +71,12 @@ impl Drop for Peer {
         let is_sending = matches!(self.stream.try_read(&mut [0]), Ok(1));
         let (true, Ok(runtime)) = (is_sending, tokio::runtime::Handle::try_current()) else { return };
         let Ok(stream) = self.stream.as_fd().try_clone_to_owned() else { return };
-        let slot = self.slot.take();
+        let (slot, late) = (self.slot.take(), self.clock.sleep(LINGER_TIMEOUT));
         runtime.spawn(async move {
-            let _ = tokio::time::timeout(LINGER_TIMEOUT, linger(stream.into())).await;
+            tokio::select! {
+                _ = linger(stream.into()) => {}
+                () = late => {}
+            }
             drop(slot);
         });
     }

@@ -3,6 +3,7 @@
 use std::{
     future::{Ready, ready},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -11,8 +12,9 @@ use axum::{
     body::{Body, Bytes, HttpBody},
     extract::Request,
 };
+use futures::future::BoxFuture;
+use holdpoint_runtime::clock::Clock;
 use hyper::body::{Frame, SizeHint};
-use tokio::time::Sleep;
 
 /// The body did not arrive in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,19 +22,20 @@ use tokio::time::Sleep;
 pub(crate) struct BodyTimedOut(pub(crate) Duration);
 
 /// Limits the time for the bodies of requests, counted from the start of reading.
-pub(crate) fn deadline(time: Duration) -> impl Fn(Request) -> Ready<Request> + Clone {
+pub(crate) fn deadline(clock: Arc<dyn Clock>, time: Duration) -> impl Fn(Request) -> Ready<Request> + Clone {
     move |request: Request| {
         ready(match request.body().is_end_stream() {
             true => request,
-            false => request.map(|body| Body::new(Timed { body, time, left: None })),
+            false => request.map(|body| Body::new(Timed { body, clock: Arc::clone(&clock), time, left: None })),
         })
     }
 }
 
 struct Timed {
     body: Body,
+    clock: Arc<dyn Clock>,
     time: Duration,
-    left: Option<Pin<Box<Sleep>>>,
+    left: Option<BoxFuture<'static, ()>>,
 }
 
 impl HttpBody for Timed {
@@ -44,9 +47,12 @@ impl HttpBody for Timed {
         if frame.is_ready() {
             return frame;
         }
-        let time = self.time;
-        let left = self.left.get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
-        left.as_mut().poll(cx).map(|()| Some(Err(axum::Error::new(BodyTimedOut(time)))))
+        let Self { clock, time, left, .. } = &mut *self;
+        let time = *time;
+        left.get_or_insert_with(|| clock.sleep(time))
+            .as_mut()
+            .poll(cx)
+            .map(|()| Some(Err(axum::Error::new(BodyTimedOut(time)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -19,7 +19,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     Identity, LiveStream, Next, RuntimeError,
     turn::{Answered, FrontendResult},
-    wire::{Out, Profile, View},
+    wire::{Event, Profile, View},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -170,16 +170,16 @@ impl Connection {
     }
 
     /// Sends the ready output and flushes once.
-    async fn write(&mut self, next: Next, written: &mut Vec<Out>) -> Result<(), Over> {
+    async fn write(&mut self, next: Next, written: &mut Vec<Event>) -> Result<(), Over> {
         for written in written.drain(..) {
             let mut records = Vec::new();
-            match written {
-                Out::Chunks(chunks) => chunks.for_each(|chunk| {
+            match written.into_chunks() {
+                Some(chunks) => chunks.for_each(|chunk| {
                     let mut record = Vec::new();
                     sse::encode(&chunk, &mut record);
                     records.push(record);
                 }),
-                Out::End => {
+                None => {
                     let mut done = Vec::new();
                     sse::encode_done(&mut done);
                     records.push(done);
@@ -349,7 +349,7 @@ fn in_message(tool_call_id: ToolCallId, result: &FrontendResult) -> ChatRequest 
     ChatRequest { id: None, messages: vec![message], trigger: Trigger::SubmitMessage, message_id: None }
 }
 
-async fn next(live: &mut Option<LiveStream>, out: &mut Vec<Out>) -> Next {
+async fn next(live: &mut Option<LiveStream>, out: &mut Vec<Event>) -> Next {
     match live {
         Some(live) => live.next(out).await,
         None => std::future::pending().await,

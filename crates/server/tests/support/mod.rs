@@ -1,16 +1,15 @@
 //! A real server on a real socket, with a clock that the test moves, and clients that check everything they are sent.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
-mod binary;
 mod client;
+mod endpoint;
 pub(crate) mod issuer;
 mod live;
-pub(crate) mod process;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-pub(crate) use binary::Binary;
 pub(crate) use client::{Answer, Chat, Sse, types};
+pub(crate) use endpoint::Endpoint;
 use holdpoint_demo::{DemoModel, demo_tools};
 use holdpoint_runtime::{
     Runtime, RuntimeBuilder,
@@ -20,13 +19,11 @@ use holdpoint_runtime::{
 };
 use holdpoint_server::{AuthKey, ConnectionLimits, Keys, Limits, Role, Server, ServerBuilder};
 use holdpoint_testkit::ManualClock;
+pub(crate) use holdpoint_testkit::{PATIENCE, block_until, until, within};
 pub(crate) use live::Live;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
-
-/// Longer than anything here takes, shorter than anybody waits.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// When the clock of a test begins, in milliseconds.
 pub(crate) const START: u64 = 1_700_000_000_000;
@@ -72,6 +69,7 @@ pub(crate) struct Setup {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) keys: Keys,
     pub(crate) limits: Limits,
+    pub(crate) connections: ConnectionLimits,
 }
 
 impl Setup {
@@ -90,7 +88,9 @@ impl Setup {
     pub(crate) fn of(model: Arc<dyn Model>) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp(START)));
         let builder = Runtime::builder(model).tools(demo_tools()).clock(clock.clone());
-        Self { builder, clock, keys: Keys::default(), limits: Limits::default() }
+        // A test that moves the clock does not mean to close its client's idle connections.
+        let connections = ConnectionLimits { header_time: Duration::from_secs(1 << 30), ..ConnectionLimits::default() };
+        Self { builder, clock, keys: Keys::default(), limits: Limits::default(), connections }
     }
 
     pub(crate) fn log(mut self, log: Arc<dyn Store>) -> Self {
@@ -111,7 +111,7 @@ impl Setup {
         let router = server.router();
         let own = server.clone();
         let serving = tokio::spawn(async move {
-            own.serve(listener, router, ConnectionLimits::default(), std::future::pending()).await;
+            own.serve(listener, router, self.connections, std::future::pending()).await;
         });
         TestServer { address, clock: self.clock, server, serving }
     }

@@ -14,6 +14,7 @@ mod owners;
 mod races;
 mod reads;
 mod records;
+mod secrets;
 mod tails;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use owners::*;
 pub use races::*;
 pub use reads::*;
 pub use records::*;
+pub use secrets::*;
 pub use tails::*;
 
 /// Generates a module with one test per property of a log.
@@ -85,6 +87,8 @@ macro_rules! log_contract_suite {
                 approvers_are_those_of_the_hold_now,
                 holds_are_restored_at_the_length_that_they_are_of,
                 holds_are_counted_by_tool_kind_and_age,
+                a_secret_is_set_by_a_compare_and_set,
+                of_many_racing_secrets_one_is_set,
                 an_owner_is_written_with_the_append,
                 open_chats_of_others_are_counted,
                 a_tail_gives_what_is_there_and_what_comes,

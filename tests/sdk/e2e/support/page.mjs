@@ -73,7 +73,7 @@ export async function openPage(kind, { server, tab, id, messages, wait, runs, re
 
   const press = async (name, text = "") => {
     const button = [...place.querySelectorAll("button")].find(({ textContent }) => textContent === name);
-    if (!button) throw new Error(`there is no button ${name} in: ${place.textContent}`);
+    if (!button) throw new Error(`no button ${name} in: ${place.textContent}`);
     button.dataset.text = text;
     await act(async () => button.click());
   };

@@ -1,6 +1,7 @@
 //! User messages: new ones, edits and regenerates.
 
 use super::*;
+use crate::wire::PlannedTurn;
 
 const ANSWERED: &str = "opened, said u1, turn, step, step ended, ended";
 const HELD: &str = "opened, said u1, turn, step, called pay, step ended, asked pay";
@@ -65,8 +66,7 @@ fn a_message_that_also_approves_waits_for_the_call() {
 fn a_repeated_message_shows_its_own_answer() {
     let two = "opened, said u1, turn, step, step ended, ended, said u2, turn, step, step ended, ended";
     for (id, from) in [("u1", 2), ("u2", 7)] {
-        let (facts, reply) = given(two).when(say(id));
-        let Reply::Response(plan) = reply else { panic!("{reply:?}") };
+        let (facts, plan) = given(two).plan(say(id));
         assert_eq!((&*facts, plan.from, plan.is_replay), ("", from, true), "{id}");
     }
 }
@@ -96,9 +96,10 @@ fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
         has_room: &mut |_| true,
     };
     let (_, reply) = step(&mut state, again, &mut env);
-    assert!(matches!(reply, Reply::Response(_)), "{reply:?}");
-    let (facts, reply) = step(&mut state, say("u1"), &mut env);
-    let Reply::Response(plan) = reply else { panic!("{reply:?}") };
+    assert!(matches!(reply, Reply::Submitted(_)), "{reply:?}");
+    let repeated = say("u1");
+    let (facts, reply) = step(&mut state, repeated.clone(), &mut env);
+    let plan = ResponsePlan::of(&state, &repeated, &reply).expect("it was accepted");
     assert_eq!((facts, plan.turn), (Vec::new(), PlannedTurn::Next { before: 0 }));
 }
 

@@ -31,6 +31,7 @@ use crate::{
     identity::Identity,
     model::{ModelEvent, Usage},
     notation::{START, TIMEOUT, facts, message, short, tools},
+    wire::ResponsePlan,
 };
 
 /// One row of a table: facts, separated by commas; an input; and the facts that follow.
@@ -114,6 +115,17 @@ impl Case {
 
     /// The facts that follow from an input, and the reply.
     fn when(self, input: Input) -> (String, Reply) {
+        let (facts, reply, _) = self.run(input);
+        (facts, reply)
+    }
+
+    /// The facts that follow from a request, and the plan of its response.
+    fn plan(self, request: Input) -> (String, ResponsePlan) {
+        let (facts, reply, state) = self.run(request.clone());
+        (facts, ResponsePlan::of(&state, &request, &reply).expect("the request is accepted"))
+    }
+
+    fn run(self, input: Input) -> (String, Reply, Chat) {
         let (mut state, tools) = (Chat::default(), tools());
         facts(self.given).iter().chain(&self.more).for_each(|fact| state.apply(fact));
         let mut ids = 0;
@@ -141,7 +153,7 @@ impl Case {
         let names: HashMap<ToolCallId, String> =
             state.calls.iter().map(|(id, call)| (id.clone(), call.name.clone())).collect();
         let written: Vec<String> = facts.iter().map(|fact| short(fact, &names)).collect();
-        (written.join(", "), reply)
+        (written.join(", "), reply, state)
     }
 }
 

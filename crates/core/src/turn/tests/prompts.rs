@@ -13,7 +13,7 @@ fn prompt() -> Input {
 #[test]
 fn a_prompt_is_a_call_of_the_browser() {
     let (facts, reply) = given(RUNS).when(prompt());
-    assert_eq!(facts, "writing ask_user, called ask_user, started ask_user");
+    assert_eq!(facts, "called ask_user, started ask_user");
     assert!(matches!(reply, Reply::Prompted(_)), "{reply:?}");
 }
 

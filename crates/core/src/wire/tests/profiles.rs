@@ -137,9 +137,9 @@ fn a_replay_of_progress() {
     let facts = facts(
         "opened, said u1, turn, step, writing look, called look, step ended, started look, progressed look, ran look, step",
     );
-    let replay = AiSdk::replay(View { profile: Profile::AiSdk, ..View::default() }, facts.iter());
+    let mut replay = AiSdk::new(View { profile: Profile::AiSdk, ..View::default() });
+    replay.set_past(Past::of(facts.iter()));
     let mut out = Vec::new();
-    let mut replay = replay;
     facts.iter().for_each(|fact| replay.apply(fact, &mut out));
     assert!(!short(&out).contains("preliminary"), "{}", short(&out));
 }
@@ -213,11 +213,10 @@ fn an_edited_input() {
     assert_eq!(adk_live(EDITED), format!("{} data-holdpoint-input tool-output-available finish |", adk_live(HELD)));
 }
 
-fn inputs(written: &[Out]) -> Vec<serde_json::Value> {
-    let chunks = written.iter().filter_map(|out| match out {
-        Out::Chunks(Chunks::One(chunk)) => serde_json::to_value(chunk).ok(),
-        Out::Chunks(Chunks::Run(run)) => Some(serde_json::json!({"inputTextDelta": run.pieces.text()})),
-        Out::End => None,
+fn inputs(written: &[Event]) -> Vec<serde_json::Value> {
+    let chunks = written.iter().filter_map(|event| match event.clone().into_chunks()? {
+        Chunks::One(chunk) => serde_json::to_value(chunk).ok(),
+        Chunks::Run(run) => Some(serde_json::json!({"inputTextDelta": run.pieces.text()})),
     });
     let input = |chunk: serde_json::Value| {
         let input = chunk.get("input").or_else(|| chunk["data"].get("input")).cloned();

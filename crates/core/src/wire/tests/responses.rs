@@ -1,7 +1,6 @@
 //! A response: from the position of its request to the end of the segment.
 
 use super::*;
-use crate::turn::{PlannedTurn, ResponsePlan};
 
 const TWO_TURNS: &str = "opened, said u1, turn, step, text, words, block ended, step ended, ended, said u2, turn, step, text, words, \
      block ended, step ended, ended";
@@ -13,7 +12,7 @@ fn response(plan: ResponsePlan, known: usize) -> Response {
 fn written(response: &mut Response, facts: &[crate::fact::Fact]) -> (String, bool) {
     let mut out = Vec::new();
     let is_over = response.take(facts, &mut out).is_break();
-    (out.iter().map(short_chunks).collect::<Vec<_>>().join(" "), is_over)
+    (short(&out), is_over)
 }
 
 const ONE: &str = "start start-step text-start … text-end finish-step finish";
@@ -78,7 +77,6 @@ fn what_is_past_is_shown_as_past() {
 /// The history shows more than the responses: a client that has loaded it has outcomes that no response has sent.
 #[test]
 fn what_the_client_has_is_not_sent_again() {
-    use crate::turn::ClientHas;
     let facts = facts(
         "opened, said u1, turn, step, writing look, called look, writing pay, called pay, step ended, started look, asked pay, \
          ran look, approved pay",
@@ -109,7 +107,6 @@ fn a_client_is_told_to_run_what_it_has_approved() {
 /// Whether a response has confirmed a browser's result shows in what the client has got since.
 #[test]
 fn a_result_is_confirmed_once() {
-    use crate::turn::ClientHas;
     let facts = facts(
         "opened, said u1, turn, step, called open, step ended, started open, reported open, step, called pay, called look, \
          step ended, asked pay, started look, ran look",

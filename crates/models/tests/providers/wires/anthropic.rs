@@ -200,7 +200,7 @@ impl Wire for Anthropic {
                     "tools.{at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"
                 ));
             }
-            // The fakes are no servers of Anthropic. Bedrock does not know it:
+            // The fakes are not Anthropic, so it is left out. Bedrock does not know it:
             // <https://github.com/BerriAI/litellm/issues/23825>.
             if !tool["eager_input_streaming"].is_null() {
                 return Some(format!("tools.{at}.custom.eager_input_streaming: Extra inputs are not permitted"));

@@ -19,7 +19,7 @@ use crate::{
     model::ModelError,
     subject::Subject,
     turn::{Input, Rejection, Reply},
-    wire::Channel,
+    wire::{Channel, ResponsePlan},
 };
 
 /// How long a command may wait for another node.
@@ -131,7 +131,8 @@ impl ChatTask {
         if let Reply::Rejected(Rejection::Limit(_)) = reply {
             count(&self.inner.counters.refused_turns);
         }
-        Ok(Taken { reply, is_new, reader: self.followers.reader() })
+        let plan = ResponsePlan::of(self.log.state(), input, &reply);
+        Ok(Taken { reply, plan, is_new, reader: self.followers.reader() })
     }
 
     /// Takes what has come of the work.

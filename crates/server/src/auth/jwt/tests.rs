@@ -10,6 +10,7 @@ use std::{
 
 use axum::{Router, http::StatusCode, routing::get};
 use holdpoint_runtime::identity::Role;
+use holdpoint_testkit::until;
 use jsonwebtoken::{Algorithm, Header};
 use serde_json::{Value, json};
 
@@ -353,17 +354,17 @@ async fn keys_are_refreshed_and_kept_while_the_issuer_is_away() {
     // It starts although the issuer is away. Nobody can tell whether a token is good.
     assert_eq!(login.identify(&old.sign(&good()), NOW).await, Err(TokenRefusal::Unavailable));
     published.publish(&[&old]);
-    until(async || login.identify(&old.sign(&good()), NOW).await.is_ok()).await;
+    until("the key is fetched", async || login.identify(&old.sign(&good()), NOW).await.is_ok()).await;
 
     published.go_away();
     let fetches = published.fetches.load(Ordering::Relaxed);
-    until(async || published.fetches.load(Ordering::Relaxed) >= fetches + 2).await;
+    until("it is fetched again", async || published.fetches.load(Ordering::Relaxed) >= fetches + 2).await;
     assert!(login.identify(&old.sign(&good()), NOW).await.is_ok(), "the last keys stay in use");
     // It may be a new key of the issuer's.
     assert_eq!(login.identify(&new.sign(&good()), NOW).await, Err(TokenRefusal::Unavailable));
 
     published.publish(&[&new]);
-    until(async || login.identify(&new.sign(&good()), NOW).await.is_ok()).await;
+    until("the new key is fetched", async || login.identify(&new.sign(&good()), NOW).await.is_ok()).await;
     assert_eq!(login.identify(&old.sign(&good()), NOW).await, Err(TokenRefusal::Invalid), "a withdrawn key");
 
     drop(login);
@@ -371,16 +372,6 @@ async fn keys_are_refreshed_and_kept_while_the_issuer_is_away() {
     let fetches = published.fetches.load(Ordering::Relaxed);
     tokio::time::sleep(3 * GAP).await;
     assert_eq!(published.fetches.load(Ordering::Relaxed), fetches, "a login that is gone fetches nothing");
-}
-
-async fn until(mut is_so: impl AsyncFnMut() -> bool) {
-    for _ in 0..100 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it does not come to pass");
 }
 
 /// Counts what is logged as a warning.
