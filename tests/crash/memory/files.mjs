@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 
 /** Of each file. A call can have 5 MiB. */
-const FILE_BYTES = 4 << 20;
+const FILE_BYTES = 3 << 20;
 const CHAT = "files";
+/** The turns with one file. */
+const DRAWN = 6;
 /** What comes before the last file in its turn: the files of the calls beside it. */
 const ALBUM = 4;
 
@@ -27,14 +29,14 @@ export const fileTurns = () => {
   return [turn("draw", 1), turn("album", ALBUM)];
 };
 
-/** Makes a chat that is nearly full. Returns the paths of its files, oldest first. */
+/** Makes a chat of tens of megabytes. Returns the paths of its files, oldest first. */
 export const longChat = async (server) => {
-  for (const text of ["draw", "draw", "draw", "large", "hello", "album"]) {
+  for (const text of [...Array.from({ length: DRAWN }, () => "draw"), "album"]) {
     await (await server.say("ann", CHAT, text)).text();
   }
   const calls = await (await server.fetch("ann", `/api/chat/${CHAT}/holds?calls=all`)).json();
   const drawn = calls.filter(({ toolName }) => toolName === "draw");
-  assert.equal(drawn.length, 3 + ALBUM);
+  assert.equal(drawn.length, DRAWN + ALBUM);
   const paths = drawn.map(({ toolCallId }) => `/api/chat/${CHAT}/files/${toolCallId}/0`);
   for (const path of paths) {
     const file = await server.fetch("ann", path);

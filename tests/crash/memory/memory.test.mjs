@@ -56,6 +56,8 @@ const again = async (who, paths, count, isOver) => {
       const response = await server.fetch(who, all[next % all.length]);
       statuses.add(response.status);
       await response.arrayBuffer();
+      // All requests come from one address, whose limit is shared with who is looked at.
+      if (response.status === 429) await sleep(200);
     }
   };
   await Promise.all(Array.from({ length: count }, one));
@@ -122,6 +124,8 @@ const attacks = {
       const response = await server.fetch("ann", "/api/tools/ack", { method: "POST", body });
       statuses.add(response.status);
       await response.arrayBuffer();
+      // All requests come from one address, whose limit is shared with who is looked at.
+      if (response.status === 429) await sleep(200);
     }
     assert.deepEqual([...statuses].sort(), [200, 503], "what has room is taken, the rest is told to come again");
   },

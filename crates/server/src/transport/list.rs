@@ -36,11 +36,12 @@ pub(super) fn text(bytes: Vec<u8>, held: Held) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], whole(bytes, held)).into_response()
 }
 
-/// A body in one piece. Its bytes in flight are released like an array's.
+/// A body that is in memory, in pieces: the connection copies each into a buffer that keeps its size until the connection
+/// ends. Its bytes in flight are released like an array's.
 pub(super) fn whole(bytes: Vec<u8>, held: Held) -> Body {
-    Body::from_stream(futures::stream::unfold(Some((bytes, held)), async |state| {
-        let (bytes, held) = state?;
-        (!bytes.is_empty()).then(|| (Ok::<_, Infallible>(Bytes::from(bytes)), Some((Vec::new(), held))))
+    Body::from_stream(futures::stream::unfold((Bytes::from(bytes), held), async |(mut rest, held)| {
+        let piece = rest.split_to(rest.len().min(WRITE_BYTES));
+        (!piece.is_empty()).then(|| (Ok::<_, Infallible>(piece), (rest, held)))
     }))
 }
 
@@ -75,6 +76,8 @@ impl<I: Iterator<Item: Serialize>> Array<I> {
 
 #[cfg(test)]
 mod tests {
+    use futures::StreamExt;
+
     use super::*;
 
     fn written<T: Serialize>(items: Vec<T>) -> (String, usize) {
@@ -100,5 +103,17 @@ mod tests {
         let (text, pieces) = written(long.clone());
         assert_eq!(text, serde_json::to_string(&long).expect("JSON"));
         assert!(pieces >= 5, "{pieces}");
+    }
+
+    /// Otherwise every connection keeps a buffer of the size of the largest file that it has read.
+    #[tokio::test]
+    async fn what_is_in_memory_is_written_in_pieces() {
+        for length in [0, 1, WRITE_BYTES, WRITE_BYTES + 1, 10 * WRITE_BYTES] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let pieces: Vec<_> = whole(bytes.clone(), Held::default()).into_data_stream().collect().await;
+            let pieces: Vec<Bytes> = pieces.into_iter().map(|piece| piece.expect("a piece")).collect();
+            assert!(pieces.iter().all(|piece| piece.len() <= WRITE_BYTES), "{length}");
+            assert_eq!(pieces.concat(), bytes);
+        }
     }
 }
