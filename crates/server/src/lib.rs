@@ -35,6 +35,7 @@
 //! | `mcp` | no | tools of MCP servers |
 //! | `http-tools` | no | tools that are HTTP endpoints |
 //! | `jwt` | no | logins by JSON Web Tokens of an identity provider |
+//! | `encryption` | no | a key that encrypts the server's own secrets in the log |
 
 mod app;
 mod auth;

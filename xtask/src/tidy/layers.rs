@@ -77,7 +77,7 @@ fn judge(root: &str, folder: &str, dependency: &Value) -> Option<String> {
         // Tests play with the demo, and with what stands beside a crate.
         (own, other) if is_dev && own >= PURE && (other == own || target == DEMO || target == RUNTIME) => None,
         (own, other) if other >= own => Some(format!(
-            "{folder} must not depend on {target}: protocol <- core <- log, models, tools <- runtime <- demo <- server"
+            "{folder} must not depend on {target}: protocol <- core <- log, models, tools <- runtime <- demo <- server <- cli"
         )),
         _ => None,
     }

@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     let metadata = metadata(root)?;
     let checks = [
         (
-            "layers: protocol <- core <- log, models, tools <- runtime <- demo <- server",
+            "layers: protocol <- core <- log, models, tools <- runtime <- demo <- server <- cli",
             layers::check(&metadata, &tree),
         ),
         ("lengths: source files are short", lengths::check(&tree)),

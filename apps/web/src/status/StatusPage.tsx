@@ -12,7 +12,16 @@ import { useStatus } from "./useStatus";
 export function StatusContent() {
   const me = useMe();
   // It is not asked for somebody whom the server would refuse.
-  return <div className="inbox-page">{me === undefined ? <Loading /> : isAdmin(me) ? <Status /> : <Refused />}</div>;
+  return (
+    <section
+      className="inbox-page"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable by keyboard
+      tabIndex={0}
+      aria-label="Status"
+    >
+      {me === undefined ? <Loading /> : isAdmin(me) ? <Status /> : <Refused />}
+    </section>
+  );
 }
 
 function Loading() {

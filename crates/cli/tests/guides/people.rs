@@ -290,4 +290,18 @@ pub(crate) async fn record(reader: &mut Reader) {
     assert!(keep.text.contains(against), "{}", keep.text);
     assert_eq!(reader.fails(against).0, Some(1));
     assert_eq!(reader.fails("holdpoint verify --data ./elsewhere").0, Some(2), "nothing could be read");
+
+    // A key that is set later, and forgotten.
+    let key = reader.next("Tickets", "toml");
+    reader.save("keyed.toml", &key);
+    reader.set("SECRETS_KEY", "sixteen characters or more");
+    for _ in 0..2 {
+        let start = reader.block("holdpoint --config keyed.toml");
+        reader.serve(&start);
+        reader.stop();
+    }
+    let (code, said) = reader.fails("holdpoint");
+    assert!(code == Some(2) && said.contains("set `secrets_key`"), "{said}");
+    let (code, said) = reader.fails("holdpoint doctor");
+    assert!(code == Some(1) && said.contains("set `secrets_key`"), "{said}");
 }

@@ -1,5 +1,8 @@
 //! The turn machine, a pure function: a chat's state and an input give new facts. The state is the fold of the facts.
 //! There is no clock, no I/O and no randomness here: time and ids come in through [`Env`].
+//!
+//! Nor does it know what a client has seen, or what a response says: a reply says what became of the input, and
+//! [`ResponsePlan`](crate::wire::ResponsePlan) makes the rest of it.
 
 mod answers;
 mod budget;

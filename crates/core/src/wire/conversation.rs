@@ -10,10 +10,10 @@ use holdpoint_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::calls::TurnCalls;
+use super::{calls::TurnCalls, messages::Messages};
 use crate::{
     call::Call,
-    fact::{BlockKind, Caller, Fact, Outcome, text_of},
+    fact::{BlockKind, Caller, Cut, Fact, Outcome, text_of},
     model::{ModelCall, ModelMessage, ModelResult, ProviderState, ResultCause, UserPart},
 };
 
@@ -39,23 +39,21 @@ impl Passage {
     pub fn of<T: AsRef<Fact>>(facts: &[T]) -> Self {
         let mut talk = Talk { cuts: Some(Vec::new()), ..Talk::default() };
         talk.apply_all(facts);
-        Self { cuts: talk.cuts.unwrap_or_default(), messages: talk.messages }
+        Self { cuts: talk.cuts.unwrap_or_default(), messages: talk.messages.into_vec() }
     }
 }
 
 /// The conversation up to the end of a turn.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
-    messages: Vec<Entry>,
+    messages: Messages<Vec<ModelMessage>>,
 }
 
 impl Conversation {
     /// Adds the next passage.
     pub fn add(&mut self, passage: Passage) {
         for id in &passage.cuts {
-            if let Some(at) = self.messages.iter().position(|(message, _)| message == id) {
-                self.messages.truncate(at);
-            }
+            drop(self.messages.cut_from(id));
         }
         self.messages.extend(passage.messages);
     }
@@ -64,13 +62,13 @@ impl Conversation {
     pub fn followed_by<T: AsRef<Fact>>(self, facts: &[T]) -> Vec<ModelMessage> {
         let mut talk = Talk { messages: self.messages, ..Talk::default() };
         talk.apply_all(facts);
-        talk.messages.into_iter().flat_map(|(_, messages)| messages).collect()
+        talk.messages.into_vec().into_iter().flat_map(|(_, messages)| messages).collect()
     }
 }
 
 #[derive(Default)]
 struct Talk {
-    messages: Vec<Entry>,
+    messages: Messages<Vec<ModelMessage>>,
     turn: Option<TurnCalls>,
     /// User messages that wait for calls of the previous turn.
     waiting: Vec<Entry>,
@@ -108,23 +106,23 @@ impl Talk {
                     self.waiting.clear();
                 }
                 if cut.is_some() || next.is_none() {
-                    self.cut(cut.as_ref().map(|cut| &cut.message));
+                    self.cut(cut.as_ref());
                 }
-                let said = (message.id.clone(), vec![ModelMessage::User(user_parts(message))]);
+                let said = vec![ModelMessage::User(user_parts(message))];
                 match next {
-                    None => self.messages.push(said),
+                    None => self.messages.push(message.id.clone(), said),
                     // The calls of the previous turn come first, with their outcomes.
-                    Some(_) => self.waiting.push(said),
+                    Some(_) => self.waiting.push((message.id.clone(), said)),
                 }
             }
-            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref().map(|cut| &cut.message)),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, .. } => {
                 self.turn = TurnCalls::begin(fact, false);
-                self.messages.push((message.clone(), Vec::new()));
+                self.messages.push(message.clone(), Vec::new());
             }
             Fact::TurnEnded { .. } => {
                 self.end_step();
-                self.messages.append(&mut self.waiting);
+                self.messages.extend(self.waiting.drain(..));
             }
             Fact::StepEnded { state, .. } => self.state = state.as_deref().cloned(),
             Fact::BlockStarted { kind: BlockKind::Text, id } => drop(self.blocks.insert(id.clone())),
@@ -138,20 +136,15 @@ impl Talk {
             Role::Assistant => ModelMessage::Assistant { text: text_of(message), calls: Vec::new(), state: None },
             Role::User | Role::System => ModelMessage::User(user_parts(message)),
         };
-        self.messages.push((message.id.clone(), vec![said]));
+        self.messages.push(message.id.clone(), vec![said]);
     }
 
-    fn cut(&mut self, from: Option<&MessageId>) {
+    fn cut(&mut self, cut: Option<&Cut>) {
         self.end_step();
-        let Some(id) = from else { return };
-        match (self.messages.iter().position(|(message, _)| message == id), &mut self.cuts) {
-            (Some(at), _) => self.messages.truncate(at),
-            (None, Some(cuts)) => {
-                // It is older than all of these.
-                self.messages.clear();
-                cuts.push(id.clone());
-            }
-            (None, None) => {}
+        if let (None, Some(cut), Some(cuts)) = (self.messages.cut(cut), cut, &mut self.cuts) {
+            // It is older than all of these.
+            self.messages.clear();
+            cuts.push(cut.message.clone());
         }
     }
 
@@ -179,7 +172,7 @@ impl Talk {
             return;
         }
         // A message that was cut gets nothing more.
-        let Some((_, written)) = self.messages.iter_mut().rfind(|(id, _)| *id == turn.message) else { return };
+        let Some(written) = self.messages.get_mut(&turn.message) else { return };
         written.push(ModelMessage::Assistant { text, calls, state });
         if !results.is_empty() {
             written.push(ModelMessage::Results(results));

@@ -14,6 +14,23 @@ use crate::{
 };
 
 /// One thing that a response says.
+///
+/// ```
+/// use holdpoint_core::{fact::Outcome, wire::Event};
+///
+/// /// A protocol of plain lines.
+/// fn line(event: &Event) -> Option<String> {
+///     Some(match event {
+///         Event::BlockDelta { delta, .. } => delta.text().to_owned(),
+///         Event::Request { call, approval } => format!("may {call} run? answer {approval}"),
+///         Event::Outcome { call, outcome: Outcome::Output(output) } => format!("{call} has returned {output}"),
+///         _ => return None,
+///     })
+/// }
+///
+/// let event = Event::Request { call: "call_1".into(), approval: "approval_1".into() };
+/// assert_eq!(line(&event).as_deref(), Some("may call_1 run? answer approval_1"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A segment begins. It belongs to this message, or continues it.

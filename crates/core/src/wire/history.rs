@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use holdpoint_protocol::{
     holds::{DecisionKind, SettledMetadata},
-    ids::{MessageId, PartId, ToolCallId},
+    ids::{PartId, ToolCallId},
     json::ProviderMetadata,
     message::{Approval, Part, ReasoningPart, Role, StreamState, TextPart, ToolFields, ToolPart, ToolState, UiMessage},
 };
@@ -13,6 +13,7 @@ use serde_json::Map;
 use super::{
     calls::{TurnCalls, Waits},
     chunks::usage_metadata,
+    messages::Messages,
 };
 use crate::{
     call::{Call, Decision},
@@ -31,7 +32,7 @@ pub fn history<T: AsRef<Fact>>(facts: &[T]) -> Vec<UiMessage> {
 
 #[derive(Default)]
 struct Book {
-    messages: Vec<UiMessage>,
+    messages: Messages<UiMessage>,
     turn: Option<Turn>,
     /// User messages that wait for calls of the turn.
     waiting: VecDeque<UiMessage>,
@@ -57,18 +58,19 @@ enum Entry {
 impl Book {
     fn apply(&mut self, fact: &Fact) {
         match fact {
-            Fact::Context { messages } => self.messages.extend(messages.iter().cloned()),
+            Fact::Context { messages } => self.add(messages.iter().cloned()),
             // Calls of the open turn still run: the message comes after that turn.
             Fact::Said { message, cut: None, next: Some(_), .. } => self.waiting.push_back(message.clone()),
             Fact::Said { message, cut, .. } => {
                 self.put_down();
-                self.messages.extend(self.waiting.drain(..));
-                self.cut(cut.as_ref().map(|cut| &cut.message));
-                self.messages.push(message.clone());
+                let waiting = std::mem::take(&mut self.waiting);
+                self.add(waiting);
+                drop(self.messages.cut(cut.as_ref()));
+                self.add([message.clone()]);
             }
             Fact::Regenerated { cut, .. } => {
                 self.put_down();
-                self.cut(cut.as_ref().map(|cut| &cut.message));
+                drop(self.messages.cut(cut.as_ref()));
             }
             Fact::TurnStarted { holds_text, can_ask, .. } => {
                 self.put_down();
@@ -89,14 +91,12 @@ impl Book {
     }
 
     fn put_down(&mut self) {
-        self.messages.extend(self.turn.take().map(Turn::into_message));
-        self.messages.extend(self.waiting.pop_front());
+        let (written, said) = (self.turn.take().map(Turn::into_message), self.waiting.pop_front());
+        self.add(written.into_iter().chain(said));
     }
 
-    fn cut(&mut self, from: Option<&MessageId>) {
-        if let Some(at) = from.and_then(|id| self.messages.iter().position(|message| message.id == *id)) {
-            self.messages.truncate(at);
-        }
+    fn add(&mut self, messages: impl IntoIterator<Item = UiMessage>) {
+        self.messages.extend(messages.into_iter().map(|message| (message.id.clone(), message)));
     }
 
     fn finish(mut self) -> Vec<UiMessage> {
@@ -105,8 +105,8 @@ impl Book {
             self.turn = None;
         }
         self.put_down();
-        self.messages.extend(self.waiting);
-        self.messages
+        let messages = self.messages.into_vec().into_iter().map(|(_, message)| message);
+        messages.chain(self.waiting).collect()
     }
 }
 

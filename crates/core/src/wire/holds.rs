@@ -7,11 +7,14 @@ use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
 };
 
-use super::calls::{TurnCalls, Waits};
+use super::{
+    calls::{TurnCalls, Waits},
+    messages::Messages,
+};
 use crate::{
     call::{self, Call},
     clock::Timestamp,
-    fact::{Fact, Outcome},
+    fact::{Cut, Fact, Outcome},
     identity::Identity,
     request_terms::RequestTerms,
     subject::Subject,
@@ -74,7 +77,7 @@ struct Book {
     owner: Option<Subject>,
     turns: Vec<Turn>,
     /// The messages of the chat that are not cut.
-    messages: Vec<MessageId>,
+    messages: Messages<()>,
 }
 
 struct Turn {
@@ -89,14 +92,14 @@ impl Book {
     fn apply(&mut self, fact: &Fact) {
         match fact {
             Fact::Opened { subject } => self.owner = Some(subject.clone()),
-            Fact::Context { messages } => self.messages.extend(messages.iter().map(|message| message.id.clone())),
+            Fact::Context { messages } => self.messages.extend(messages.iter().map(|message| (message.id.clone(), ()))),
             Fact::Said { message, cut, .. } => {
-                self.cut(cut.as_ref().map(|cut| &cut.message));
-                self.messages.push(message.id.clone());
+                self.cut(cut.as_ref());
+                self.messages.push(message.id.clone(), ());
             }
-            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref().map(|cut| &cut.message)),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, .. } => {
-                self.messages.push(message.clone());
+                self.messages.push(message.clone(), ());
                 // Calls that were cut are listed under the turn that replaced theirs.
                 for turn in self.turns.iter_mut().filter(|turn| turn.message.is_none()) {
                     turn.message = Some(message.clone());
@@ -119,9 +122,9 @@ impl Book {
     }
 
     /// Cuts a message and everything after it. The calls stay listed, since they may have run.
-    fn cut(&mut self, from: Option<&MessageId>) {
-        let Some(at) = from.and_then(|id| self.messages.iter().position(|message| message == id)) else { return };
-        let gone: HashSet<MessageId> = self.messages.drain(at..).collect();
+    fn cut(&mut self, cut: Option<&Cut>) {
+        let Some(gone) = self.messages.cut(cut) else { return };
+        let gone: HashSet<MessageId> = gone.into_iter().map(|(id, ())| id).collect();
         for turn in &mut self.turns {
             if turn.message.as_ref().is_some_and(|message| gone.contains(message)) {
                 turn.is_cut = true;

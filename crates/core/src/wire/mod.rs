@@ -2,7 +2,7 @@
 //!
 //! `calls.rs` folds a turn's facts into the state of its calls. Each profile decides what of it is shown, and when: [`AdkSse`],
 //! [`AdkLive`] and [`AiSdk`] write a turn as [events](Event). [`Response`] cuts one response out of them, by its
-//! [plan](ResponsePlan): what the client has seen is not sent again. A protocol is a writer of events, as
+//! [plan](ResponsePlan): what the client has been shown (`shown.rs`) is not sent again. A protocol is a writer of events, as
 //! [`Event::into_chunks`] is.
 //!
 //! [`history`] builds the messages for a client, [`conversation`] those for the model.
@@ -19,6 +19,7 @@ mod earlier;
 mod event;
 mod history;
 mod holds;
+mod messages;
 mod plan;
 mod response;
 mod shown;

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     ids::{ApprovalId, MessageId, RequestId, ToolCallId},
     json,
-    message::{ClientMessage, Part, Role, ToolState},
+    message::{ClientMessage, Part, Role, ToolFields, ToolState},
     request::{ChatRequest, Trigger},
     sse::{Decoder, Event},
 };
@@ -47,6 +47,11 @@ pub(super) struct RequestCall {
     pub(super) call: Call,
 }
 
+/// Whether the client has this outcome from the server's record: its own results lack what the record says of them.
+fn is_of_the_record(fields: &ToolFields) -> bool {
+    fields.call_provider_metadata.as_ref().is_some_and(|metadata| metadata.as_map().contains_key("holdpoint"))
+}
+
 impl RequestCall {
     fn all(parts: &[Part]) -> Vec<Self> {
         let is_step = |part: &&Part| matches!(part, Part::StepStart);
@@ -60,8 +65,10 @@ impl RequestCall {
                 ToolState::InputStreaming => (State::Announced { available: false }, false),
                 ToolState::InputAvailable => (State::Announced { available: true }, false),
                 ToolState::ApprovalRequested | ToolState::ApprovalResponded => (State::Asked, false),
-                // In the last step it may be the client's own result, which the backend may still confirm.
-                ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied if step == last => {
+                // In the last step it may be the client's own result, which the backend still confirms.
+                ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied
+                    if step == last && !is_of_the_record(&tool.fields) =>
+                {
                     (State::Announced { available: true }, true)
                 }
                 ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied => (State::Settled, true),
