@@ -607,6 +607,8 @@ async fn a_prompt_pauses_the_timeout_and_may_be_repeated() {
     // The user takes twice as long as a call may: for each question.
     let ask: Prompter = Arc::new(move |_| {
         async move {
+            // The call learns that somebody is asked before the clock moves.
+            tokio::time::sleep(Duration::from_millis(50)).await;
             tokio::time::pause();
             tokio::time::advance(timeout * 2).await;
             tokio::time::resume();
