@@ -57,7 +57,7 @@ impl Postgres {
         SHARED.get_or_init(|| Self::start(&[]))
     }
 
-    /// A cluster of one's own, to stop or to pause, with settings such as `max_connections=20`.
+    /// A separate cluster, which the test may stop or pause, with settings such as `max_connections=20`.
     ///
     /// # Panics
     ///
