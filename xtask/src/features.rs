@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "holdpoint-runtime",
     "holdpoint-demo",
     "holdpoint-server",
+    "holdpoint-cli",
 ];
 
 /// What the pages of the crates tell a reader to choose. The server without any has the runtime without any below it.

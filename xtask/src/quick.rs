@@ -79,7 +79,7 @@ impl Touched {
             match folder {
                 "crates" => {
                     touched.rust = true;
-                    touched.libraries |= !rest.starts_with("server/");
+                    touched.libraries |= !(rest.starts_with("server/") || rest.starts_with("cli/"));
                 }
                 "fixtures" => (touched.rust, touched.libraries) = (true, true),
                 "xtask" => (touched.rust, touched.xtask) = (true, true),

@@ -111,6 +111,29 @@ test.describe("a server without keys", () => {
   });
 });
 
+test.describe("a server with tools that the model is not offered", () => {
+  // Chat Completions takes 128 tools. Nothing is asked of the model.
+  const tool = (number: number) =>
+    `[tools.t${number}]\ndescription = "Does it."\nurl = "https://x.example/"\ninput_schema = {}\n`;
+  const many = Array.from({ length: 130 }, (_, at) => tool(100 + at)).join("");
+  const mcp = `[[mcp]]\nname = "works"\ncommand = ["node", ${JSON.stringify(fake)}]\n[tools.works_typo]\napproval = "always"\n`;
+  const model = `[model]\nuse = "openai:m"\nbase_url = "http://127.0.0.1:9/v1"\n`;
+  test.use({ setup: { args: ["--config", scratchFile("warnings.toml", `${model}${many}${mcp}`)] } });
+
+  test("warns of them", async ({ page, server }) => {
+    await page.goto(`${server.url}/status`);
+    const tools = page.getByRole("region", { name: "Tools" });
+    for (const left of ["t228", "t229"]) {
+      await expect(tools.locator("p", { hasText: "Warning:" }).filter({ hasText: left })).toContainText("128 tools");
+    }
+    await expect(tools.locator("p", { hasText: "Warning:" }).filter({ hasText: "t227" })).toHaveCount(0);
+    const works = page.locator('[data-mcp="works"]');
+    await expect(works).toHaveAttribute("data-mcp-state", "connected");
+    await expect(works.locator("p", { hasText: "Warning:" })).toContainText("works_typo");
+    await new InboxPage(page, server.url).expectNoFindings();
+  });
+});
+
 test.describe("a server with keys", () => {
   const entry = (key: string, more: string) =>
     `[[auth.keys]]\nkey_sha256 = "${createHash("sha256").update(key).digest("hex")}"\n${more}\n`;

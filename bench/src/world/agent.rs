@@ -45,7 +45,7 @@ impl Scripted {
 }
 
 impl Model for Scripted {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "scripted"
     }
 

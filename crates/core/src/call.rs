@@ -17,7 +17,7 @@ use crate::{
     identity::Identity,
     request_terms::RequestTerms,
     subject::Subject,
-    tool::{CallState, Execution, Returns, StoredFile, Wait},
+    tool::{CallState, Execution, Returns, StoredFile, ToolOrigin, Wait},
 };
 
 /// A call, folded from its facts.
@@ -36,7 +36,7 @@ pub struct Call {
     /// What its output contains.
     pub returns: Returns,
     /// Where the tool came from.
-    pub origin: Option<String>,
+    pub origin: Option<ToolOrigin>,
     /// Who has made it.
     pub by: Caller,
     /// Whether the tool's policy asks for approval. A grant may give it.

@@ -20,7 +20,7 @@ use crate::{
     model::{ProviderState, Usage},
     request_terms::RequestTerms,
     subject::Subject,
-    tool::{CallState, Execution, Returns, StoredFile, Wait},
+    tool::{CallState, Execution, Returns, StoredFile, ToolOrigin, Wait},
 };
 
 /// One thing that happened in a chat. What is stored never changes. A version that writes something which the one before it
@@ -103,7 +103,7 @@ pub enum Fact {
         returns: Returns,
         /// Where the tool comes from, for tools that come and go.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        origin: Option<String>,
+        origin: Option<ToolOrigin>,
         /// Whether the call needs approval. A stock client must not see a frontend call as available before that.
         needs_approval: bool,
         /// The result of the tool's own check whether the call needs approval. It is never evaluated again.

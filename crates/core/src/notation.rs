@@ -38,7 +38,7 @@ pub(crate) fn tools() -> ToolCatalog {
         ToolSpec::new(name, "", InputSchema::new(schema.clone()).expect("a valid schema"), execution)
     };
     let server = |name: &str| tool(name, Execution::Server);
-    let browser = |name: &str| ToolSpec { timeout: TIMEOUT, ..tool(name, Execution::Frontend) };
+    let browser = |name: &str| ToolSpec { timeout: Some(TIMEOUT), ..tool(name, Execution::Frontend) };
     let asks = |spec: ToolSpec| ToolSpec {
         approval: ApprovalPolicy::Always,
         approval_timeout: ApprovalTimeout::After(TIMEOUT),

@@ -1,6 +1,20 @@
 //! Models: the request, and the events streamed back. One request is one step of a turn.
 //!
-//! A model is anything that turns a conversation into events, see [`Model`]. [`ScriptModel`] plays a script, for tests.
+//! A model is anything that turns a conversation into events, see [`Model`]. [`ScriptModel`] plays a script, for tests:
+//!
+//! ```
+//! use futures::StreamExt;
+//! use holdpoint_models::{Model, ModelEvent, ModelRequest, ScriptModel};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptModel::from_text(r#"{"turns": [{"steps": [[{"text": ["Hello."]}]]}]}"#)?;
+//! let request = ModelRequest { messages: [].into(), tools: [].into(), instructions: [].into() };
+//! let events: Vec<_> = model.stream(request).collect().await;
+//! assert!(events.iter().any(|event| matches!(event, Ok(ModelEvent::TextDelta(text)) if &**text == "Hello.")));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Features
 //!
@@ -34,7 +48,7 @@ pub use script::{ScriptError, ScriptModel};
 /// struct Counting;
 ///
 /// impl Model for Counting {
-///     fn version(&self) -> &str {
+///     fn name(&self) -> &str {
 ///         "counting-1"
 ///     }
 ///
@@ -53,8 +67,8 @@ pub use script::{ScriptError, ScriptModel};
 /// # }
 /// ```
 pub trait Model: Send + Sync + fmt::Debug + 'static {
-    /// The name shown in `finish`, unless the model reports another.
-    fn version(&self) -> &str;
+    /// Its name. `finish` shows it, unless the model reports another version of itself.
+    fn name(&self) -> &str;
 
     /// Streams one step. Dropping the stream cancels the request. Nothing follows an error. A stream that ends without
     /// [`ModelEvent::Finish`] was cut off.

@@ -209,8 +209,8 @@ impl Remembering {
 }
 
 impl Model for Remembering {
-    fn version(&self) -> &str {
-        self.script.version()
+    fn name(&self) -> &str {
+        self.script.name()
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {

@@ -64,8 +64,8 @@ impl Listening {
 }
 
 impl Model for Listening {
-    fn version(&self) -> &str {
-        self.script.version()
+    fn name(&self) -> &str {
+        self.script.name()
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
@@ -430,7 +430,7 @@ async fn the_outcome_of_a_handler_is_its_own_word() {
         ("it fails", Tool::server("act", "Acts", failing), Known::Yes),
         ("it does not know", Tool::server("act", "Acts", unsure), Known::No),
         ("it panics", Tool::server("act", "Acts", panicking), Known::No),
-        ("it takes too long", Tool::server("act", "Acts", slow).time_limit(limit), Known::No),
+        ("it takes too long", Tool::server("act", "Acts", slow).timeout(limit), Known::No),
     ] {
         assert_known(&outcome(tool.build().expect("a tool")).await, known, what);
     }

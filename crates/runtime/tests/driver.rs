@@ -21,7 +21,7 @@ use holdpoint_runtime::{
     log::{MemoryLog, Store},
     model::ScriptModel,
     subject::Subject,
-    tool::{Decisions, Prompt, Tool, ToolContext, ToolSet},
+    tool::{Decisions, Prompt, Tool, ToolContext, ToolOrigin, ToolSet},
     turn::{Answered, FrontendResult},
     wire::{Listed, View},
 };
@@ -253,13 +253,15 @@ async fn a_running_tool_asks_the_user() {
 #[tokio::test]
 async fn an_approval_does_not_run_another_tool_of_the_same_name() {
     let ran = Arc::new(AtomicUsize::new(0));
-    let named = |origin: &str| -> ToolSet {
+    let named = |place: &str| -> ToolSet {
         let ran = Arc::clone(&ran);
         let tool = Tool::server("count", "Counts", move |_: Value, _: ToolContext| {
             ran.fetch_add(1, Ordering::SeqCst);
             async move { Ok(json!({})) }
         });
-        [tool.approve_always().origin(origin).build().expect("a valid tool")].into_iter().collect()
+        [tool.approve_always().origin(ToolOrigin::Program(place.to_owned())).build().expect("a valid tool")]
+            .into_iter()
+            .collect()
     };
     let runtime = start(Arc::new(MemoryLog::default()), named("one server")).await;
     let chunks = read(&mut submit(&runtime, said("c")).await).await;

@@ -245,10 +245,10 @@ async fn a_shutdown_does_not_wait_for_a_tool_that_ignores_it() {
 }
 
 #[tokio::test]
-async fn a_tool_has_a_time_limit() {
+async fn a_handler_is_cancelled_at_its_timeout() {
     let tidied = Arc::new(AtomicUsize::new(0));
     let clock = clock();
-    let tool = tidying(&tidied).time_limit(Duration::from_secs(30));
+    let tool = tidying(&tidied).timeout(Duration::from_secs(30));
     let runtime = builder(tool, &json!({})).clock(clock.clone()).start().await.expect("starts");
     let request = ChatRequest::user("c", "go");
     let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
@@ -267,7 +267,7 @@ async fn a_tool_has_a_time_limit() {
 
     // One that does not react is dropped.
     let deaf = Tool::server("act", "Acts", |_: Value, _: ToolContext| std::future::pending::<Result<(), ToolError>>());
-    let runtime = builder(deaf.time_limit(Duration::ZERO), &json!({})).start().await.expect("starts");
+    let runtime = builder(deaf.timeout(Duration::ZERO), &json!({})).start().await.expect("starts");
     assert!(text(&say(&runtime).await).contains("The tool did not finish within 0 s and was stopped"));
 }
 

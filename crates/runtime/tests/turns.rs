@@ -285,7 +285,7 @@ async fn messages_of_model(world: &World) -> usize {
     #[derive(Debug)]
     struct Counting(AtomicUsize);
     impl Model for Counting {
-        fn version(&self) -> &str {
+        fn name(&self) -> &str {
             "counting"
         }
         fn stream(&self, request: ModelRequest) -> futures::stream::BoxStream<'static, Result<ModelEvent, ModelError>> {

@@ -90,7 +90,7 @@ async fn login(State(sessions): State<Sessions>, UrlPath(name): UrlPath<String>)
 pub(crate) fn runtime(log: Arc<dyn Store>, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
     let tool = Tool::server("refund", "Refunds an order", refund)
         .approve_if(over_limit)
-        .time_limit(Duration::from_secs(30))
+        .timeout(Duration::from_secs(30))
         .build()?;
     Ok(Runtime::builder(model).log(log).tools(ToolSet::new([tool])?))
 }

@@ -6,11 +6,9 @@ use axum::http::request::Parts;
 use holdpoint_protocol::status::McpStatus;
 use holdpoint_runtime::{Runtime, identity::Identity};
 
-#[cfg(feature = "jwt")]
-use crate::auth::Jwt;
 use crate::{
     app::{Limits, McpReader, Server},
-    auth::{Credentials, IdentityError, Keys, Login, OwnLogin},
+    auth::{Credentials, IdentityError, Keys, Login, OwnLogin, TokenLogin},
     guard::Guard,
 };
 
@@ -21,10 +19,9 @@ use crate::{
 pub struct ServerBuilder {
     runtime: Runtime,
     /// A program's own login, which takes the place of keys and tokens.
-    own: Option<Arc<dyn Login>>,
+    pub(crate) own: Option<Arc<dyn Login>>,
     keys: Keys,
-    #[cfg(feature = "jwt")]
-    jwt: Option<Jwt>,
+    pub(crate) tokens: Option<Box<dyn TokenLogin>>,
     limits: Limits,
     guard: Guard,
     mcp: Option<McpReader>,
@@ -43,8 +40,7 @@ impl ServerBuilder {
             runtime,
             own: None,
             keys: Keys::default(),
-            #[cfg(feature = "jwt")]
-            jwt: None,
+            tokens: None,
             limits: Limits::default(),
             guard: Guard::default(),
             mcp: None,
@@ -99,13 +95,6 @@ impl ServerBuilder {
         self
     }
 
-    /// Uses JSON Web Tokens of an identity provider as the login, beside the API keys, if there are any.
-    #[cfg(feature = "jwt")]
-    pub fn jwt(mut self, jwt: Jwt) -> Self {
-        (self.own, self.jwt) = (None, Some(jwt));
-        self
-    }
-
     /// Sets the limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -141,17 +130,8 @@ impl ServerBuilder {
 
     /// Builds the server.
     pub fn build(self) -> Server {
-        #[cfg(feature = "jwt")]
-        let Self { runtime, own, keys, jwt, limits, guard, mcp } = self;
-        #[cfg(not(feature = "jwt"))]
-        let Self { runtime, own, keys, limits, guard, mcp } = self;
-        let credentials = || {
-            let wrong = limits.wrong_keys_per_minute;
-            #[cfg(feature = "jwt")]
-            return Arc::new(Credentials::new(keys, jwt, wrong));
-            #[cfg(not(feature = "jwt"))]
-            return Arc::new(Credentials::new(keys, wrong));
-        };
+        let Self { runtime, own, keys, tokens, limits, guard, mcp } = self;
+        let credentials = || Arc::new(Credentials::new(keys, tokens, limits.wrong_keys_per_minute));
         let login = own.unwrap_or_else(|| credentials());
         Server::assemble(runtime, login, limits, guard, mcp)
     }

@@ -1,37 +1,44 @@
 //! Holdpoint over HTTP: a router to serve, or to mount in your own axum app.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! # let model: std::sync::Arc<dyn holdpoint_server::runtime::model::Model> = unimplemented!();
-//! let runtime = holdpoint_server::runtime::Runtime::builder(model).start().await?;
-//! let app = axum::Router::new().merge(holdpoint_server::Server::new(runtime).router());
-//! # drop::<axum::Router>(app);
+//! ```
+//! use std::sync::Arc;
+//!
+//! use holdpoint_server::{
+//!     Server,
+//!     runtime::{Runtime, model::ScriptModel},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A model that says one thing. Those of providers are in `runtime::model::provider`.
+//! let model = ScriptModel::from_text(r#"{"turns": [{"steps": [[{"text": ["Hello."]}]]}]}"#)?;
+//! let runtime = Runtime::builder(Arc::new(model)).start().await?;
+//! let server = Server::new(runtime);
+//! // A chat is at `POST /api/chat`, its approval requests at `/api/approvals`; `/docs` describes all routes.
+//! let app = axum::Router::new().merge(server.router());
+//! # drop(app);
+//! # server.shutdown(std::time::Duration::ZERO).await;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # Features
+//! `axum::serve` serves it, or [`Server::serve`] with limits on connections. The `holdpoint` command, with settings and a console,
+//! is the crate `holdpoint-cli`.
 //!
-//! A program that embeds the server usually needs none of the defaults: `default-features = false`, with the features
-//! of the runtime that it uses.
+//! # Features
 //!
 //! | feature | default | adds |
 //! | --- | --- | --- |
-//! | `cli` | yes | the `holdpoint` command and its settings (`config`); turns on `sqlite`, `postgres`, `providers`, `mcp`, `http-tools` and `jwt` |
-//! | `console` | yes | the console at `/` of the command; in a checkout its build needs Node.js |
-//! | `jwt` | by `cli` | logins by JSON Web Tokens of an identity provider |
-//! | `sqlite` | by `cli` | the log in SQLite |
-//! | `postgres` | by `cli` | the log in PostgreSQL, for several nodes |
-//! | `providers` | by `cli` | models of OpenAI, Anthropic, Gemini and Ollama |
-//! | `mcp` | by `cli` | tools of MCP servers |
-//! | `http-tools` | by `cli` | tools that are HTTP endpoints |
-//! | `otlp` | no | spans sent to an OpenTelemetry collector by the command |
+//! | `sqlite` | yes | the log in SQLite |
+//! | `providers` | yes | models of OpenAI, Anthropic, Gemini and Ollama |
+//! | `postgres` | no | the log in PostgreSQL, for several nodes |
+//! | `mcp` | no | tools of MCP servers |
+//! | `http-tools` | no | tools that are HTTP endpoints |
+//! | `jwt` | no | logins by JSON Web Tokens of an identity provider |
 
 mod app;
 mod auth;
 mod builder;
-#[cfg(feature = "cli")]
-pub mod config;
 mod guard;
 mod listen;
 mod metrics;
@@ -41,9 +48,9 @@ mod request;
 mod transport;
 
 pub use app::{Limits, Server};
-pub use auth::{AuthKey, IdentityError, KeyError, Keys};
 #[cfg(feature = "jwt")]
-pub use auth::{Jwt, JwtError, JwtSettings};
+pub use auth::jwt::{Jwt, JwtError, JwtSettings};
+pub use auth::{AuthKey, IdentityError, KeyError, Keys};
 pub use builder::ServerBuilder;
 /// Re-exported, so that an embedding program needs only this crate.
 pub use holdpoint_runtime::{

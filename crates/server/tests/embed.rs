@@ -4,6 +4,11 @@
 #[allow(dead_code, reason = "its main function is not called")]
 mod embed;
 
+use holdpoint_server::{
+    AuthKey, ConnectionLimits, Group, Identity, IdentityError, KeyError, Keys, Limits, Role, Server, ServerBuilder,
+    protocol::status::McpStatus,
+    runtime::{Runtime, model::ScriptModel},
+};
 use reqwest::{Client, header};
 use serde_json::{Value, json};
 
@@ -74,4 +79,26 @@ async fn shutdown_ends_open_streams_so_that_the_program_s_listener_stops() {
     let body = tokio::time::timeout(patience, events.text()).await.expect("the stream ends");
     assert!(body.expect("an orderly end").contains("ready"));
     tokio::time::timeout(patience, serving).await.expect("the listener stops").expect("no panic");
+}
+
+/// All that a program gives a server, or gets from it, has a name from the root of the crate.
+#[tokio::test]
+async fn a_program_can_name_what_a_server_takes_and_gives() {
+    let model = ScriptModel::from_text(r#"{"turns": []}"#).expect("a valid script");
+    let runtime: Runtime = Runtime::builder(std::sync::Arc::new(model)).start().await.expect("starts");
+    let key =
+        AuthKey { key_sha256: "x".to_owned(), subject: "ann".to_owned(), roles: Role::ALL.into(), groups: vec![] };
+    let keys: Result<Keys, KeyError> = Keys::new(&[key]);
+    assert!(matches!(keys, Err(KeyError::Hash { .. })));
+    let groups: [Group; 1] = ["finance".into()];
+    let builder: ServerBuilder = Server::builder(runtime.clone()).limits(Limits::default()).keys(Keys::default());
+    let builder = builder.mcp_status(Vec::<McpStatus>::new).identify(move |_| {
+        let groups = groups.clone();
+        async move { Ok::<Identity, IdentityError>(Identity::new("ann").with_groups(groups)) }
+    });
+    let server: Server = builder.build();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let stop = std::future::ready(());
+    server.serve(listener, server.router(), ConnectionLimits::default(), stop).await;
+    assert_eq!(server.runtime().admin().turns(), runtime.admin().turns());
 }

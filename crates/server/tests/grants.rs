@@ -13,7 +13,7 @@ use std::{
 use holdpoint_runtime::{
     approvers::Approvers,
     input_sha256,
-    tool::{Condition, Execution, Tool, ToolBuilder, ToolContext, ToolSet, ToolSource},
+    tool::{Condition, Execution, Tool, ToolBuilder, ToolContext, ToolOrigin, ToolSet, ToolSource},
 };
 use holdpoint_server::Role;
 use reqwest::Method;
@@ -471,7 +471,10 @@ async fn another_tool_of_the_same_name_is_not_covered() {
     let over = |limit: i64| Condition::over("/amount", limit).expect("a good rule");
     type Change = Box<dyn Fn(ToolBuilder) -> ToolBuilder>;
     let others: [(&str, Change); 8] = [
-        ("of an MCP server", Box::new(|pay| pay.origin("mcp evil pay"))),
+        (
+            "of an MCP server",
+            Box::new(|pay| pay.origin(ToolOrigin::Mcp { server: "evil".to_owned(), tool: "pay".to_owned() })),
+        ),
         ("of the settings", Box::new(|pay| pay.source(ToolSource::Settings))),
         ("an endpoint", Box::new(move |pay| pay.source(endpoint()))),
         ("with another schema", Box::new(|pay| pay.schema(json!({"type": "object", "required": ["amount"]})))),

@@ -667,7 +667,7 @@ async fn a_result_for_a_delegate_call_is_ignored_on_live() {
 /// Frames of the original system's clients that are not known here. They come while a turn is open, and an `error` would
 /// end it at the client.
 #[tokio::test]
-async fn unknown_frames_get_one_error_and_keep_the_connection() {
+async fn unknown_frames_get_one_notice_of_each_kind_and_leave_the_turn_open() {
     let server = TestServer::demo().await;
     let mut live = Live::connect(&server, "").await;
     live.say(PAY).await;

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{
     ApprovalCheck, ApprovalContext, ApprovalPolicy, ApprovalTimeout, BUDGET_TOOL, Decisions, Execution, Handler,
-    Headline, HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource,
-    ToolSpec, Wait, input,
+    Headline, HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolOrigin,
+    ToolSource, ToolSpec, Wait, input,
 };
 use holdpoint_core::approvers::{Approvers, ApproversError};
 
@@ -52,14 +52,13 @@ pub struct ToolBuilder {
     decisions: Option<Decisions>,
     approvers: Approvers,
     timeout: Option<Duration>,
-    time_limit: Option<Duration>,
     wait: Wait,
     returns: Returns,
     is_idempotent: bool,
     is_read: bool,
     grants: Option<bool>,
     source: ToolSource,
-    origin: Option<String>,
+    origin: Option<ToolOrigin>,
     handler: Option<Handler>,
 }
 
@@ -118,7 +117,6 @@ impl ToolBuilder {
             decisions: None,
             approvers: Approvers::default(),
             timeout: None,
-            time_limit: None,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -194,15 +192,10 @@ impl ToolBuilder {
         self
     }
 
-    /// Sets the timeout for a browser tool: one minute by default.
+    /// Limits how long a call may run. A handler is cancelled then, and has no limit by default. A browser's call expires, by
+    /// default after a minute.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
-        self
-    }
-
-    /// Limits how long the handler may run. After this time it is cancelled, and the call fails.
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = Some(limit);
         self
     }
 
@@ -288,8 +281,8 @@ impl ToolBuilder {
     }
 
     /// Sets the origin of a tool that comes and goes. A call never runs on another tool of the same name.
-    pub fn origin(mut self, origin: impl Into<String>) -> Self {
-        self.origin = Some(origin.into());
+    pub fn origin(mut self, origin: ToolOrigin) -> Self {
+        self.origin = Some(origin);
         self
     }
 
@@ -334,8 +327,7 @@ impl ToolBuilder {
         spec.approval_timeout = self.approval_timeout;
         spec.decisions = decisions;
         spec.approvers = Arc::new(self.approvers);
-        spec.timeout = self.timeout.unwrap_or(spec.timeout);
-        spec.time_limit = self.time_limit;
+        spec.timeout = self.timeout;
         spec.wait = self.wait;
         spec.returns = self.returns;
         spec.is_idempotent = self.is_idempotent;

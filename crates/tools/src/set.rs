@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use holdpoint_core::tool::{Instructions, ToolCatalog, ToolSpec};
+use holdpoint_core::tool::{Instructions, ToolCatalog, ToolOrigin, ToolSpec};
 
 use super::Tool;
 
@@ -45,10 +45,10 @@ impl ToolSet {
         &self.catalog
     }
 
-    /// Adds origin prefixes of tools that are not listed yet: see [`ToolCatalog::with_pending_origins`].
+    /// Adds MCP servers that have not listed their tools yet: see [`ToolCatalog::with_pending_servers`].
     #[must_use]
-    pub fn with_pending_origins(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
-        self.catalog = self.catalog.with_pending_origins(origins);
+    pub fn with_pending_servers(mut self, servers: impl IntoIterator<Item = (String, Duration)>) -> Self {
+        self.catalog = self.catalog.with_pending_servers(servers);
         self
     }
 
@@ -77,8 +77,8 @@ impl ToolSet {
     }
 
     /// The tool of this name and origin: an approval is for no other.
-    pub fn of_origin(&self, name: &str, origin: Option<&str>) -> Option<&Tool> {
-        self.get(name).filter(|tool| tool.spec.origin.as_deref() == origin)
+    pub fn of_origin(&self, name: &str, origin: Option<&ToolOrigin>) -> Option<&Tool> {
+        self.get(name).filter(|tool| tool.spec.origin.as_ref() == origin)
     }
 
     /// A tool by its name.

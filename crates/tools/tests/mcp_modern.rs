@@ -1,5 +1,5 @@
 //! Tools of MCP servers that speak protocol 2026-07-28: a strict one of our own (`tests/mcp/modern.mjs`), over stdio and
-//! over HTTP. What survives a restart of Holdpoint is tested in `crates/server/tests/mcp_resume.rs`.
+//! over HTTP. What survives a restart of Holdpoint is tested in `crates/cli/tests/mcp_resume.rs`.
 #![cfg(feature = "mcp")]
 
 use std::{

@@ -1,29 +1,44 @@
 // Flipped bytes in the database. The server refuses the file and names it, or every chat is unchanged or reported as
-// unreadable. No hold is lost silently, and nothing is delivered.
+// unreadable, or `holdpoint verify` finds the change. No hold is lost silently, and nothing is delivered.
 
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Random } from "../random.mjs";
+import { until } from "../wait.mjs";
 import { NotStarted } from "./process.mjs";
-import { decide, get, IS_FULL, inbox, metric, question, quiet, SEED, settled, transferTurn, world } from "./world.mjs";
+import {
+  command,
+  decide,
+  get,
+  IS_FULL,
+  inbox,
+  metric,
+  question,
+  quiet,
+  SEED,
+  settled,
+  transferTurn,
+  world,
+} from "./world.mjs";
 
 const FLIPS = IS_FULL ? 200 : 24;
 const WAITING = ["wait-1", "wait-2", "wait-3", "wait-4"];
 const SETTLED = ["done-1", "done-2", "done-3", "denied-1"];
 const CHATS = [...WAITING, ...SETTLED];
+/** The rows of waiting chats are compared with their facts every 10 s. */
+const MENDED_WITHIN_MS = 30_000;
 
-/** The violations, and why some of them still occur. */
-const RULES = {
-  "the server hangs, panics, delivers or refuses without naming the file": undefined,
-  "a hold is lost without a trace": undefined,
-  "an unreadable chat says nothing helpful, is not counted or can't be deleted": undefined,
-  "a chat that can't be read is something else than 500": undefined,
-  "a chat was changed without a word":
-    "batches have no checksum yet, so that a flip inside a text, a number or an id is not noticed",
-};
-const [FAILS, LOST, UNHELPFUL, NOT_500, CHANGED] = Object.keys(RULES);
+/** The violations. */
+const RULES = [
+  "the server hangs, panics, delivers or refuses without naming the file",
+  "a hold is lost without a trace",
+  "an unreadable chat says nothing helpful, is not counted or can't be deleted",
+  "a chat that can't be read is something else than 500",
+  "a chat was changed or is not found, and `verify` says that nothing was",
+];
+const [FAILS, LOST, UNHELPFUL, NOT_500, CHANGED] = RULES;
 
 const script = { turns: CHATS.map((ref) => transferTurn(ref)) };
 
@@ -80,25 +95,41 @@ async function flip({ server, context, ledger, before, file, delivered }, { offs
     found.push([LOST, `the inbox: ${error.message}`]);
     return before.inbox;
   });
-  const unreadable = [];
+  const [unreadable, changed] = [[], []];
   for (const [id, now] of after) {
     if (now.status.includes(500)) unreadable.push(id);
+    // Its id is another one.
+    else if (now.status.every((status) => status === 404)) changed.push(`${id}: it is not found`);
     else if (now.status.some((status) => status !== 200)) found.push([NOT_500, `${id}: ${JSON.stringify(now)}`]);
     else if (now.holds !== before.chats.get(id).holds || now.messages !== before.chats.get(id).messages) {
-      found.push([CHANGED, `${id}: ${difference(before.chats.get(id), now)}`]);
+      changed.push(`${id}: ${difference(before.chats.get(id), now)}`);
     }
   }
-  for (const entry of before.inbox) {
-    // Any mention of the chat is a trace. If an id was changed, its entry appears under the new id.
+  // Any mention of the chat is a trace. If an id was changed, its entry appears under the new id.
+  const isTraced = (entries) => (entry) => {
     const chat = entry.split(" ")[0];
     const isTold = after.get(chat).status.some((status) => status !== 200);
-    const isListed = listed.some((other) => other.startsWith(`${chat} `));
-    if (!isListed && !isTold) found.push([LOST, `${entry} is not in the inbox any more`]);
+    return isTold || entries.some((other) => other.startsWith(`${chat} `));
+  };
+  if (!before.inbox.every(isTraced(listed))) {
+    // A damaged row of a hold is written anew from the facts.
+    let mended = listed;
+    const isMended = async () => {
+      mended = await waitingIds(context).catch(() => mended);
+      return before.inbox.every(isTraced(mended));
+    };
+    await until(isMended, { within: MENDED_WITHIN_MS, every: 500 });
+    const lost = before.inbox.filter((entry) => !isTraced(mended)(entry));
+    for (const entry of lost) found.push([LOST, `${entry} is not in the inbox any more`]);
   }
   for (const id of unreadable) found.push(...(await unreadableChat(context, id, after.get(id))));
   if (ledger.deliveries.length > delivered) found.push([FAILS, "something was delivered"]);
   if ((await server.stop()) !== 0) found.push([FAILS, `it ended with ${server.code}`]);
-  return { kind: unreadable.length > 0 ? "unreadable" : "intact", found };
+  // A text, a number or an id may be another one that can be read just as well.
+  if (changed.length > 0 && (await command("verify", "--data", server.data)).code === 0) {
+    found.push(...changed.map((text) => [CHANGED, text]));
+  }
+  return { kind: unreadable.length > 0 ? "unreadable" : changed.length > 0 ? "changed" : "intact", found };
 }
 
 /** An unreadable chat says what to do, is counted, and can be deleted. */
@@ -139,8 +170,8 @@ test(`${FLIPS} flipped bytes anywhere in the file`, async (t) => {
     if (prepared.server.isUp) await prepared.server.stop();
   }
   t.diagnostic(`seed ${SEED}: ${JSON.stringify(counts)}`);
-  for (const [rule, todo] of Object.entries(RULES)) {
+  for (const rule of RULES) {
     const own = found.filter((one) => one.rule === rule).map(({ text }) => text);
-    await t.test(`never: ${rule}`, { todo }, () => assert.deepEqual(own, []));
+    await t.test(`never: ${rule}`, () => assert.deepEqual(own, []));
   }
 });

@@ -2,16 +2,14 @@
 // batch on, a changed fact is found, and nothing runs because of the move.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
-import { environment } from "../../support/process.mjs";
-import { binary } from "../../support/server.mjs";
 import { Postgres } from "../nodes/postgres.mjs";
 import { Server } from "../server.mjs";
 import { pause } from "../wait.mjs";
 import {
   assertValid,
+  command,
   contextOf,
   decide,
   deliveredOnce,
@@ -27,14 +25,6 @@ const OPEN = ["open-0", "open-1"];
 const DENIED = "denied-0";
 const refs = [...DONE, ...OPEN, DENIED];
 const script = { turns: refs.map((ref) => transferTurn(ref)) };
-
-/** Runs a command of the program. Returns its exit code and its output. */
-const command = (...args) =>
-  new Promise((resolve) => {
-    execFile(binary(), args, { env: environment() }, (error, stdout, stderr) =>
-      resolve({ code: error ? (error.code ?? error.signal) : 0, said: stdout + stderr }),
-    );
-  });
 
 test("an import into an empty database", async (t) => {
   const { server, ledger, context } = await world(t, { script });

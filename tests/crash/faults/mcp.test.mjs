@@ -11,8 +11,8 @@ import { assertValid, decide, get, question, say, settled, transferTurn, world }
 const MOST_MB = 128;
 const TIMEOUT_SEC = 2;
 
-/** No MCP server may keep the server from starting. */
-const STARTS_WITHIN_MS = 3000;
+/** No MCP server may keep the server from starting: its tools are waited for 3 s, and the rest is for a busy machine. */
+const STARTS_WITHIN_MS = 8000;
 
 const program = fileURLToPath(new URL("hostile-mcp.mjs", import.meta.url));
 
@@ -61,10 +61,6 @@ const refused = {
   "endless-greeting": /hostile/,
 };
 
-const why =
-  "the start waits for 30 s where the first answer of an MCP server does not come, or is too large to be read";
-const todo = { "huge-list": why, "endless-greeting": why };
-
 const isListed = async (context) => (await get(context, "/api/tools")).text.includes('"hostile_act"');
 
 /** The rest of the server is unaffected. */
@@ -78,7 +74,7 @@ async function assertUsable(context, ledger) {
 }
 
 for (const [act, check] of Object.entries(calls)) {
-  test(`an MCP server with ${act}`, { todo: todo[act] }, async (t) => {
+  test(`an MCP server with ${act}`, async (t) => {
     const { server, ledger, context } = await world(t, { settings: settingsOf(act), script });
     assert.ok(await until(() => isListed(context), { within: 8000 }), `no tool: ${server.said}`);
     let outcome;
@@ -98,7 +94,7 @@ for (const [act, check] of Object.entries(calls)) {
 }
 
 for (const [act, pattern] of Object.entries(refused)) {
-  test(`an MCP server with ${act}`, { todo: todo[act] }, async (t) => {
+  test(`an MCP server with ${act}`, async (t) => {
     const { server, ledger, context } = await world(t, { settings: settingsOf(act) });
     await server.start(script, { within: STARTS_WITHIN_MS });
     const told = async () => {

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { send } from "../http.mjs";
@@ -44,8 +45,11 @@ const script = {
 function mute(url, request) {
   const { hostname, port } = new URL(url);
   const begun = Date.now();
-  const reader = { closedAfter: undefined, bytes: 0 };
-  reader.socket = connect({ host: hostname, port: Number(port) });
+  const reader = { closedAfter: undefined, bytes: 0, to: Number(port), from: 0 };
+  reader.socket = connect({ host: hostname, port: reader.to });
+  reader.socket.once("connect", () => {
+    reader.from = reader.socket.localPort;
+  });
   reader.socket.write(request.replaceAll("\n", "\r\n"));
   const end = () => {
     reader.closedAfter ??= Date.now() - begun;
@@ -86,11 +90,21 @@ const READERS = [
 /** They connect one after the other: the time to write megabytes for each is not under test. */
 const APART_MS = 150;
 
-const why = "a large answer is made in one piece, which takes a debug build a second on one of its threads";
-
 /** How many streams and sockets the server itself still has open, whatever a non-reading client can observe. */
 const opened = async (context) =>
   (await metric(context, "holdpoint_streams")) + (await metric(context, "holdpoint_sockets"));
+
+const ESTABLISHED = "01";
+const hex = (port) => port.toString(16).toUpperCase().padStart(4, "0");
+
+/** How many connections of these readers the server has not closed, as the system sees them. */
+const held = async (readers) => {
+  const ends = new Set(readers.map(({ from, to }) => `${hex(to)} ${hex(from)}`));
+  const lines = (await readFile("/proc/net/tcp", "utf8")).split("\n").slice(1);
+  const ofServer = lines.map((line) => line.trim().split(/\s+/)).filter((fields) => fields[3] === ESTABLISHED);
+  const port = (address) => address.split(":")[1];
+  return ofServer.filter(([, local, remote]) => ends.has(`${port(local)} ${port(remote)}`)).length;
+};
 
 /** Requests of other clients meanwhile. Returns how long each response took. */
 async function poll(context, ms) {
@@ -130,8 +144,8 @@ test(`${READERS.length} readers that never read`, async (t) => {
   const sorted = took.toSorted((a, b) => a - b);
   const [usual, slowest] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
   t.diagnostic(`${Math.round(grown)} MB more; the others took ${usual} ms (half of them), up to ${slowest} ms`);
-  const isOver = async () => (await opened(context)) === 0;
-  assert.ok(await until(isOver, { within: 2000 * WRITE_SEC }), "the server has let go of them");
+  const isOver = async () => (await opened(context)) + (await held(readers)) === 0;
+  assert.ok(await until(isOver, { within: 10_000 }), "the server has let go of them");
   // Drain what the client's own system has buffered; then comes the end.
   for (const { socket } of readers) socket.resume();
   const isClosed = ({ closedAfter }) => closedAfter !== undefined;
@@ -144,7 +158,7 @@ test(`${READERS.length} readers that never read`, async (t) => {
   assert.equal((await settled(context, "pay")).outcome.cause, "ran");
   assert.deepEqual(deliveredOnce(ledger.deliveries), ["pay"]);
   await assertValid(context, ["pay", "other", "many-0"]);
+  // How long the slowest of them waits is measured where nothing else runs (`../memory`).
   assert.ok(usual < 1000, `others wait ${usual} ms`);
   assert.ok(grown < MOST_MB, `${Math.round(grown)} MB for ${READERS.length} readers`);
-  await t.test("nobody else waits for a second", { todo: why }, () => assert.ok(slowest < 1000, `${slowest} ms`));
 });

@@ -1,6 +1,9 @@
 // Shared parts of the fault tests: a server with the ledger behind its tool, and requests to it.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { environment } from "../../support/process.mjs";
+import { binary } from "../../support/server.mjs";
 import { refusals } from "../histories.mjs";
 import { list, read, readChunks, send } from "../http.mjs";
 import { Ledger } from "../ledger.mjs";
@@ -28,6 +31,14 @@ export async function world(t, { settings = "", script, delayOf, data } = {}) {
   if (script) await server.start(script);
   return { server, ledger, context: contextOf(server) };
 }
+
+/** Runs a command of the program. Returns its exit code and its output. */
+export const command = (...args) =>
+  new Promise((resolve) => {
+    execFile(binary(), args, { env: environment() }, (error, stdout, stderr) =>
+      resolve({ code: error ? (error.code ?? error.signal) : 0, said: stdout + stderr }),
+    );
+  });
 
 /** Requests to a server, each with a time limit. */
 export const contextOf = (server) => ({

@@ -3,12 +3,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileAttacks, longChat } from "./files.mjs";
 import { MOST_BYTES, MOST_WAIT_MS, Server } from "./server.mjs";
+import { afterTheBytes, afterTheChats, CHATS, floodOfBytes, floodOfChats, waiting } from "./storage.mjs";
 
 const SECONDS = 6;
 
 let server;
 let ended;
+let files;
 
 const prepare = async (engine) => {
   server = await Server.start(engine);
@@ -20,6 +23,7 @@ const prepare = async (engine) => {
   const refused = await server.fetch("ann", `/api/approvals/${ended}`);
   assert.equal(refused.status, 410);
   await refused.text();
+  files = await longChat(server);
 };
 
 /** Writes as fast as it is taken. */
@@ -43,12 +47,19 @@ const pings = Buffer.concat(
   Array.from({ length: 500 }, () => Buffer.concat([Buffer.from([0x89, 0xfd, 0, 0, 0, 0]), Buffer.alloc(125, "x")])),
 );
 
-/** GETs one after the other, many at a time, whose responses are read. */
-const again = async (who, path, count, isOver) => {
-  const one = async () => {
-    while (!isOver()) await (await server.fetch(who, path)).arrayBuffer();
+/** GETs of these paths one after the other, many at a time, whose responses are read. Returns the statuses. */
+const again = async (who, paths, count, isOver) => {
+  const statuses = new Set();
+  const all = paths();
+  const one = async (_, at) => {
+    for (let next = at; !isOver(); next++) {
+      const response = await server.fetch(who, all[next % all.length]);
+      statuses.add(response.status);
+      await response.arrayBuffer();
+    }
   };
   await Promise.all(Array.from({ length: count }, one));
+  return statuses;
 };
 
 const waitingTurn = async () => {
@@ -65,9 +76,10 @@ const attacks = {
   "200 unread pages of the record": async () => server.unread("ann", "/api/audit?limit=1000", 200),
   "200 unread lists of chats": async () => server.unread("ann", "/api/chats?limit=1000", 200),
   "200 unread histories": async () => server.unread("ann", "/api/chat/ended/messages", 200),
-  "an ended approval, 100 at a time": async (_, isOver) => await again("ann", `/api/approvals/${ended}`, 100, isOver),
+  "an ended approval, 100 at a time": async (_, isOver) =>
+    await again("ann", () => [`/api/approvals/${ended}`], 100, isOver),
   "the same by somebody who gets 404": async (_, isOver) =>
-    await again("carol", `/api/approvals/${ended}`, 100, isOver),
+    await again("carol", () => [`/api/approvals/${ended}`], 100, isOver),
   "300 unread resumes of a large message": async (_, isOver) => {
     const reader = await waitingTurn();
     server.unread("ann", "/api/chat/running/stream", 300);
@@ -93,7 +105,7 @@ const attacks = {
       const body = JSON.stringify({ id: "parts", messages: [{ id: `parts-${at}`, role: "user", parts }] });
       await (await server.fetch("ann", "/api/chat", { method: "POST", body })).text();
     }
-    await again("ann", "/api/chat/parts/messages", 20, isOver);
+    await again("ann", () => ["/api/chat/parts/messages"], 20, isOver);
   },
   "results of many numbers": async () => {
     const begun = {
@@ -126,6 +138,16 @@ const attacks = {
     };
     await Promise.all(Array.from({ length: 4 }, one));
   },
+  ...fileAttacks(() => files, again),
+};
+
+/** Plays an attack, and judges what it took. */
+const judge = async (name, attack, options) => {
+  const most = await server.under(attack, SECONDS, options);
+  const said = `${Math.round(most.bytes / 1e6)} MB, others waited ${Math.round(most.waitMs)} ms`;
+  console.log(`${name}: ${said}`);
+  assert.ok(most.bytes < MOST_BYTES, said);
+  assert.ok(most.waitMs < MOST_WAIT_MS, said);
 };
 
 for (const engine of ["sqlite", "postgres"]) {
@@ -133,13 +155,24 @@ for (const engine of ["sqlite", "postgres"]) {
     before(async () => await prepare(engine));
     after(async () => await server?.stop());
     for (const [name, attack] of Object.entries(attacks)) {
-      test(name, async () => {
-        const most = await server.under(attack, SECONDS);
-        const said = `${Math.round(most.bytes / 1e6)} MB, others waited ${Math.round(most.waitMs)} ms`;
-        console.log(`${engine}, ${name}: ${said}`);
-        assert.ok(most.bytes < MOST_BYTES, said);
-        assert.ok(most.waitMs < MOST_WAIT_MS, said);
-      });
+      test(name, async () => await judge(`${engine}, ${name}`, attack));
     }
+    test("a subject that stores until it may not", async () => {
+      const approvals = await waiting(server);
+      const name = `${engine}, what a subject may store and more, over one connection`;
+      await judge(name, floodOfBytes, { isWhole: true });
+      await afterTheBytes(server, approvals);
+    });
+  });
+
+  describe(`${engine}, with a limit of ${CHATS} chats`, () => {
+    before(async () => {
+      server = await Server.start(engine, `[limits]\nchats_per_subject = ${CHATS}\n`);
+    });
+    after(async () => await server?.stop());
+    test("a subject that begins chats until it may not", async () => {
+      await judge(`${engine}, small chats, several at a time`, floodOfChats, { isWhole: true });
+      await afterTheChats(server);
+    });
   });
 }

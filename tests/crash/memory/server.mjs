@@ -8,12 +8,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { started } from "../../support/server.mjs";
 import { Postgres } from "../nodes/postgres.mjs";
+import { drawing, fileTurns } from "./files.mjs";
 
 /** What the server may take, whatever one client does, and how long others may wait. */
 export const MOST_BYTES = 400e6;
 export const MOST_WAIT_MS = 200;
 /** An attack ends here, so that it does not take the machine. */
 const STOP_BYTES = 1e9;
+/** An attack that is played to its end takes less. */
+const WHOLE_SECONDS = 600;
 
 const key = (who, roles = []) => `[[auth.keys]]
 key_sha256 = "${createHash("sha256").update(`key-of-${who}`).digest("hex")}"
@@ -35,6 +38,7 @@ const script = () => {
         when: "look",
         steps: [Array.from({ length: 60 }, () => ({ toolCall: { name: "look", input: {} } })), [{ text: ["ok"] }]],
       },
+      ...fileTurns(),
       { when: "small", steps: [[call({ what: "x" })], [{ text: ["ok"] }]] },
       { when: "wait", steps: [[{ text }, { waitMs: 600_000 }, { text: ["late"] }]] },
       { when: "long", steps: [[{ text }]] },
@@ -43,7 +47,7 @@ const script = () => {
   };
 };
 
-const settings = `${key("ann")}${key("bob")}${key("carol", ["approver"])}
+const settings = (files) => `${key("ann")}${key("bob")}${key("carol", ["approver"])}${key("dan")}
 [tools.deploy]
 execution = "server"
 description = "Deploys"
@@ -58,21 +62,32 @@ description = "Looks"
 approval = "never"
 timeout_sec = 600
 input_schema = { type = "object" }
+
+[tools.draw]
+execution = "server"
+description = "Draws"
+url = "http://127.0.0.1:${files.address().port}/"
+allow_private = true
+approval = "never"
+max_response_bytes = 5242880
+input_schema = { type = "object" }
 `;
 
 export class Server {
   #running;
   #folder;
   #database;
+  #files;
   #sockets = new Set();
 
-  /** `engine`: where the chats are, `sqlite` or `postgres`. */
-  static async start(engine) {
+  /** `engine`: where the chats are, `sqlite` or `postgres`. `more`: settings that differ from the default. */
+  static async start(engine, more = "") {
     const server = new Server();
     if (engine === "postgres") server.#database = await Postgres.start();
     server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-memory-"));
     const file = (name) => join(server.#folder, name);
-    await writeFile(file("holdpoint.toml"), settings);
+    server.#files = await drawing();
+    await writeFile(file("holdpoint.toml"), `${more}${settings(server.#files)}`);
     await writeFile(file("script.json"), JSON.stringify(script()));
     const place = server.#database ? ["--log", server.#database.url()] : ["--data", file("data")];
     const args = [...place, "--config", file("holdpoint.toml"), "--model", `script:${file("script.json")}`];
@@ -87,6 +102,8 @@ export class Server {
     for (const socket of this.#sockets) socket.destroy();
     await this.#running.kill();
     await this.#database?.stop();
+    this.#files.closeAllConnections();
+    this.#files.close();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -129,12 +146,20 @@ export class Server {
     await sleep(1500);
   }
 
-  /** Plays an attack for a time. Returns the most memory, and the longest that somebody else waited. */
-  async under(attack, seconds) {
-    const until = Date.now() + seconds * 1000;
-    const isOver = () => Date.now() > until || most.bytes > STOP_BYTES;
+  /**
+   * Plays an attack for a time, or to its end if it is to be whole. Returns the most memory, and the longest that somebody
+   * else waited.
+   */
+  async under(attack, seconds, { isWhole = false } = {}) {
+    const until = Date.now() + (isWhole ? WHOLE_SECONDS : seconds) * 1000;
+    let hasEnded = false;
+    const isOver = () => Date.now() > until || most.bytes > STOP_BYTES || (isWhole && hasEnded);
     const most = { bytes: 0, waitMs: 0 };
-    const attacking = attack(this, isOver);
+    const attacking = attack(this, isOver).finally(() => {
+      hasEnded = true;
+    });
+    // It is told when it is waited for.
+    attacking.catch(() => {});
     while (!isOver()) {
       const begun = performance.now();
       const response = await this.fetch("bob", "/api/me");

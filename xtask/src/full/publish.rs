@@ -16,6 +16,7 @@ pub(super) const CRATES: &[&str] = &[
     "holdpoint-demo",
     "holdpoint-testkit",
     "holdpoint-server",
+    "holdpoint-cli",
 ];
 
 /// Packs all crates, and builds each from its package, against the packages of the others.
@@ -30,9 +31,9 @@ pub(super) fn pack(root: &Path, options: &[&str]) -> Result {
     Run::cargo().args(["package", "--allow-dirty"]).args(options).args(packages).dir(root).show_and_wait()
 }
 
-/// Puts the built console where the package of the server takes it from.
+/// Puts the built console where the package of the command takes it from.
 fn console(root: &Path) -> Result {
-    let target = root.join("crates/server/dist");
+    let target = root.join("crates/cli/dist");
     if target.join("index.html").is_file() {
         return Ok(());
     }

@@ -17,7 +17,7 @@ const CASES: &str = "100";
 /// Starts the server and runs Schemathesis.
 pub(super) fn run(root: &Path) -> Result {
     setup::ensure(root, setup::SCHEMATHESIS)?;
-    Run::cargo().args(["build", "--package", "holdpoint-server"]).dir(root).wait()?;
+    Run::cargo().args(["build", "--package", "holdpoint-cli"]).dir(root).wait()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let server = target.join("debug").join("holdpoint");
     let server = server.to_str().ok_or_else(|| Failure::new("this checkout's path is not UTF-8"))?;

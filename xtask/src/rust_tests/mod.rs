@@ -33,13 +33,13 @@ const PLACES: &[(&str, Place)] = &[
     ("crates/runtime test machine", Place::First),
     ("crates/server test record", Place::First),
     // A request is answered within so many seconds while the disk is full or locked.
-    ("crates/server test disk", Place::Alone),
+    ("crates/cli test disk", Place::Alone),
     // A request is answered soon while many connections are idle or slow, and these end on time.
-    ("crates/server test connections", Place::Alone),
+    ("crates/cli test connections", Place::Alone),
     // What does not read is given up in time, and all that memory is filled meanwhile.
     ("crates/server test limits", Place::Alone),
     // A stop takes no longer than it has to.
-    ("crates/server test shutdown", Place::Alone),
+    ("crates/cli test shutdown", Place::Alone),
     // A server that was started again is found by the next call. Its servers are Node programs, which start slowly
     // where others take the processors, and the call then finds none.
     ("crates/tools test mcp", Place::Alone),

@@ -55,9 +55,9 @@ pub(crate) fn ensure(root: &Path, needs: &[Need]) -> Result {
                 say!("  install  npm packages in {dir}, {}", need.takes);
                 npm::install(&root.join(dir), dir)?;
             }
-            Install::Python { name, version } => {
+            Install::Python { name, version, with } => {
                 say!("  install  {name} {version} into {}/{name}, {}", needs::TOOLS, need.takes);
-                needs::python_install(root, name, version)?;
+                needs::python_install(root, name, version, with)?;
             }
             Install::Cargo { name, version } => {
                 say!("  install  {name} {version} into {}, {}", needs::TOOLS, need.takes);

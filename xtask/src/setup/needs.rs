@@ -41,8 +41,8 @@ pub(crate) enum Install {
     Npm(&'static str),
     /// With `cargo install`, below [`TOOLS`].
     Cargo { name: &'static str, version: &'static str },
-    /// With `pip`, in a virtual environment below [`TOOLS`].
-    Python { name: &'static str, version: &'static str },
+    /// With `pip`, in a virtual environment below [`TOOLS`], together with these versions of what it depends on.
+    Python { name: &'static str, version: &'static str, with: &'static [(&'static str, &'static str)] },
 }
 
 /// The folder for tools of this checkout. The user's own cargo folder is not touched.
@@ -125,14 +125,19 @@ pub(super) const TESTS: &[Need] = &[
     PYTHON,
     Need {
         name: "mcp-server-time",
-        why: "the guide of MCP servers, which has a server from PyPI",
+        why: "the guide of MCP servers, which has a server from PyPI, and one made with the Python SDK",
         takes: "usually under a minute",
-        probe: |root| python_package(root, "mcp-server-time", TIME_SERVER),
-        install: Install::Python { name: "mcp-server-time", version: TIME_SERVER },
+        probe: |root| match python_package(root, "mcp-server-time", MCP_SDK) {
+            Probe::Present(_) => python_package(root, "mcp-server-time", ("mcp-server-time", TIME_SERVER)),
+            missing => missing,
+        },
+        install: Install::Python { name: "mcp-server-time", version: TIME_SERVER, with: &[MCP_SDK] },
     },
 ];
 
 const TIME_SERVER: &str = "2026.10.19";
+/// The Python SDK, whose words the guide repeats.
+const MCP_SDK: (&str, &str) = ("mcp", "2.3.0");
 
 /// For tools from PyPI, which are installed with `pip`.
 const PYTHON: Need = Need {
@@ -222,7 +227,7 @@ pub(crate) const SCHEMATHESIS: &[Need] = &[
         why: "requests made from /openapi.json",
         takes: "about a minute",
         probe: |root| probe_local_tool(root, "schemathesis/bin/st"),
-        install: Install::Python { name: "schemathesis", version: "4.32.5" },
+        install: Install::Python { name: "schemathesis", version: "4.32.5", with: &[] },
     },
 ];
 
@@ -247,23 +252,26 @@ fn probe_local_tool(root: &Path, path: &str) -> Probe {
     }
 }
 
-/// Probes a package in its own virtual environment of this checkout. Its program need not have an option for its version.
-fn python_package(root: &Path, name: &str, version: &str) -> Probe {
-    let python = root.join(TOOLS).join(name).join("bin/python").display().to_string();
+/// Probes a package in a virtual environment of this checkout. Its program need not have an option for its version.
+fn python_package(root: &Path, environment: &str, (name, version): (&str, &str)) -> Probe {
+    let python = root.join(TOOLS).join(environment).join("bin/python").display().to_string();
     let asked = format!("import importlib.metadata; print(importlib.metadata.version('{name}'))");
     match answers(&[&python, "-c", &asked]) {
         Probe::Present(found) if found == version => Probe::Present(found),
         Probe::Present(found) => Probe::Missing(format!("found {found}, but it has to be {version}")),
-        _ => Probe::Missing(format!("it is not in {TOOLS}/{name}")),
+        _ => Probe::Missing(format!("{name} is not in {TOOLS}/{environment}")),
     }
 }
 
 /// Installs a Python tool for this checkout.
-pub(super) fn python_install(root: &Path, name: &str, version: &str) -> Result {
+pub(super) fn python_install(root: &Path, name: &str, version: &str, with: &[(&str, &str)]) -> Result {
     let folder = root.join(TOOLS).join(name).display().to_string();
     Run::new("python3").args(["-m", "venv", &folder]).show_and_wait()?;
+    let wanted = [&[(name, version)], with].concat();
+    let wanted = wanted.iter().map(|(name, version)| format!("{name}=={version}"));
     Run::new(&format!("{folder}/bin/pip"))
-        .args(["install", "--quiet", "--disable-pip-version-check", &format!("{name}=={version}")])
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(wanted.collect::<Vec<_>>())
         .show_and_wait()
         .map_err(|failure| {
             Failure::new(format!(
@@ -324,15 +332,20 @@ mod tests {
     #[test]
     fn a_package_of_another_version_is_missing() {
         let root = std::env::temp_dir().join(format!("xtask-python-{}", std::process::id()));
-        let folder = root.join(TOOLS).join("a-package/bin");
+        let folder = root.join(TOOLS).join("an-environment/bin");
         std::fs::create_dir_all(&folder).expect("can be made");
         std::fs::write(folder.join("python"), "#!/bin/sh\necho 1.2\n").expect("can be written");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(folder.join("python"), mode).expect("can be set");
-        let (same, other) = (python_package(&root, "a-package", "1.2"), python_package(&root, "a-package", "1.3"));
+        let (same, other) = (
+            python_package(&root, "an-environment", ("a-package", "1.2")),
+            python_package(&root, "an-environment", ("a-package", "1.3")),
+        );
         assert_eq!(same, Probe::Present("1.2".to_owned()));
         assert_eq!(other, Probe::Missing("found 1.2, but it has to be 1.3".to_owned()));
-        assert!(matches!(python_package(&root, "another", "1"), Probe::Missing(why) if why.contains("another")));
+        assert!(
+            matches!(python_package(&root, "another", ("a-package", "1")), Probe::Missing(why) if why.contains("another"))
+        );
         std::fs::remove_dir_all(root).expect("can be removed");
     }
 

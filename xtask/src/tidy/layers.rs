@@ -1,4 +1,4 @@
-//! The allowed dependencies between crates: `protocol <- core <- log, models, tools <- runtime <- demo <- server`, and
+//! The allowed dependencies between crates: `protocol <- core <- log, models, tools <- runtime <- demo <- server <- cli`, and
 //! nothing points back or sideways.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &[RUNTIME],
     &[DEMO],
     &["crates/server"],
+    &["crates/cli"],
 ];
 
 /// What a program embeds.

@@ -12,7 +12,7 @@ use crate::capture::TEXTS;
 pub(super) struct Talks(pub(super) usize);
 
 impl Model for Talks {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "talks"
     }
 
@@ -29,7 +29,7 @@ impl Model for Talks {
 pub(super) struct Pays;
 
 impl Model for Pays {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "pays"
     }
 
@@ -46,7 +46,7 @@ impl Model for Pays {
 pub(super) struct Opens;
 
 impl Model for Opens {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "opens"
     }
 

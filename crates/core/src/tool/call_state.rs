@@ -5,6 +5,8 @@ use std::fmt;
 use holdpoint_protocol::ids::ToolCallId;
 use serde::{Deserialize, Serialize};
 
+use super::ToolOrigin;
+
 /// The maximum size of a saved state. A call with a larger one works, but it does not survive a restart.
 pub const MAX_CALL_STATE_BYTES: usize = 64 * 1024;
 
@@ -13,7 +15,7 @@ pub const MAX_CALL_STATE_BYTES: usize = 64 * 1024;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallState {
     /// The origin of the tool that it comes from. Another one does not get it.
-    pub origin: Option<String>,
+    pub origin: Option<ToolOrigin>,
     /// In the tool's own format.
     pub data: String,
     /// The prompts that the call waits for, in the tool's order; `None` for one that could not be shown.
@@ -39,8 +41,9 @@ mod tests {
 
     #[test]
     fn the_data_is_in_no_log() {
-        let state = CallState { origin: Some("mcp bank pay".to_owned()), data: "hunter2".to_owned(), prompts: vec![] };
+        let origin = ToolOrigin::Mcp { server: "bank".to_owned(), tool: "pay".to_owned() };
+        let state = CallState { origin: Some(origin), data: "hunter2".to_owned(), prompts: vec![] };
         let debug = format!("{state:?}");
-        assert!(debug.contains("mcp bank pay") && !debug.contains("hunter2"), "{debug}");
+        assert!(debug.contains("bank") && !debug.contains("hunter2"), "{debug}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{ApprovalPolicy, Instructions, ToolSpec};
+use super::{ApprovalPolicy, Instructions, ToolOrigin, ToolSpec};
 
 /// The descriptions of the tools of a server, by name. Of two with the same name, the last one counts.
 #[derive(Debug, Clone, Default)]
@@ -13,18 +13,18 @@ pub struct ToolCatalog {
     offered: Arc<[Arc<ToolSpec>]>,
     /// What MCP servers say about their tools.
     instructions: Arc<[Instructions]>,
-    /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
-    pending_origins: Arc<[(String, Duration)]>,
+    /// MCP servers that have not listed their tools yet, and how long an approved call waits for its tool.
+    pending_servers: Arc<[(String, Duration)]>,
     /// How long a turn that goes on waits for tools that are about to be listed.
     awaited: Option<Duration>,
 }
 
 impl ToolCatalog {
-    /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,
+    /// Adds MCP servers that have not listed their tools yet. A call approved earlier waits this long for its tool,
     /// instead of failing at once.
     #[must_use]
-    pub fn with_pending_origins(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
-        self.pending_origins = origins.into_iter().collect();
+    pub fn with_pending_servers(mut self, servers: impl IntoIterator<Item = (String, Duration)>) -> Self {
+        self.pending_servers = servers.into_iter().collect();
         self
     }
 
@@ -61,15 +61,15 @@ impl ToolCatalog {
     }
 
     /// How long to wait for a tool of this origin, if it may still be listed.
-    pub fn pending_timeout(&self, origin: Option<&str>) -> Option<Duration> {
-        let pending =
-            self.pending_origins.iter().find(|(begin, _)| origin.is_some_and(|origin| origin.starts_with(begin)));
+    pub fn pending_timeout(&self, origin: Option<&ToolOrigin>) -> Option<Duration> {
+        let server = origin?.mcp_server()?;
+        let pending = self.pending_servers.iter().find(|(pending, _)| pending == server);
         pending.map(|(_, timeout)| *timeout)
     }
 
     /// The tool of this name and origin: an approval is for no other.
-    pub fn of_origin(&self, name: &str, origin: Option<&str>) -> Option<&Arc<ToolSpec>> {
-        self.get(name).filter(|spec| spec.origin.as_deref() == origin)
+    pub fn of_origin(&self, name: &str, origin: Option<&ToolOrigin>) -> Option<&Arc<ToolSpec>> {
+        self.get(name).filter(|spec| spec.origin.as_ref() == origin)
     }
 
     /// A tool by its name.

@@ -30,4 +30,4 @@ pub use holdpoint_protocol::{
 pub use instructions::Instructions;
 pub use prompt::{Prompt, PromptResponse};
 pub use schema::{InputSchema, SchemaError};
-pub use spec::{Decisions, ToolSource, ToolSpec};
+pub use spec::{Decisions, ToolOrigin, ToolSource, ToolSpec};

@@ -35,10 +35,9 @@ pub struct ToolSpec {
     pub decisions: Decisions,
     /// Who may decide.
     pub approvers: Arc<Approvers>,
-    /// Timeout for a browser tool.
-    pub timeout: Duration,
-    /// How long the handler of a server tool may run; `None` means no limit.
-    pub time_limit: Option<Duration>,
+    /// How long a call may run: see [`ToolSpec::frontend_timeout`]. `None` is no limit for a handler, and the usual time for a
+    /// browser.
+    pub timeout: Option<Duration>,
     /// How the response waits for a browser tool.
     pub wait: Wait,
     /// The output of a browser tool.
@@ -51,8 +50,34 @@ pub struct ToolSpec {
     pub grants: bool,
     /// Where the definition comes from.
     pub source: ToolSource,
-    /// The origin, for tools that come and go: an approval is for this tool, not for a later one of the same name.
-    pub origin: Option<String>,
+    /// The origin, for tools that come and go.
+    pub origin: Option<ToolOrigin>,
+}
+
+/// Where a tool comes from that comes and goes. An approval is for this tool, and not for a later one of the same name from
+/// elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolOrigin {
+    /// An MCP server.
+    Mcp {
+        /// The name of the server in the settings.
+        server: String,
+        /// The name that the server gives the tool.
+        tool: String,
+    },
+    /// A place that the embedding program names.
+    Program(String),
+}
+
+impl ToolOrigin {
+    /// The name of the MCP server, if it is one.
+    pub fn mcp_server(&self) -> Option<&str> {
+        match self {
+            Self::Mcp { server, .. } => Some(server),
+            Self::Program(_) => None,
+        }
+    }
 }
 
 /// Where the definition of a tool comes from. A grant for a tool is none for one of the same name from elsewhere.
@@ -77,8 +102,8 @@ pub enum ToolSource {
     Budget,
 }
 
-/// How long a browser tool has by default.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a browser has for a call by default.
+const FRONTEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl ToolSpec {
     /// A tool that runs without approval, with the defaults of everything else.
@@ -94,8 +119,7 @@ impl ToolSpec {
             approval_timeout: ApprovalTimeout::default(),
             decisions: Decisions::default(),
             approvers: Arc::default(),
-            timeout: DEFAULT_TIMEOUT,
-            time_limit: None,
+            timeout: None,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -116,6 +140,11 @@ impl ToolSpec {
         self.approval_timeout.of(&self.approvers)
     }
 
+    /// How long a browser has for a call: a minute, unless the tool says otherwise.
+    pub fn frontend_timeout(&self) -> Duration {
+        self.timeout.unwrap_or(FRONTEND_TIMEOUT)
+    }
+
     /// Whether a call can be made again although nobody knows what came of it: it changes nothing, or nothing a second time.
     pub fn is_repeatable(&self) -> bool {
         self.is_idempotent || self.is_read
@@ -128,9 +157,7 @@ impl ToolSpec {
 
     /// The name of the MCP server that the tool comes from.
     pub fn mcp_server(&self) -> Option<&str> {
-        // As `mcp::listing::origin` of the tools writes it. The name of a server contains no space.
-        let (server, _) = self.origin.as_deref()?.strip_prefix("mcp ")?.split_once(' ')?;
-        Some(server)
+        self.origin.as_ref()?.mcp_server()
     }
 }
 

@@ -181,7 +181,7 @@ fn admit_decision(call: &Call, request: &ApprovalRequest, verdict: &Verdict, env
             let asked = InputSchema::new(request.terms.schema.clone());
             check_edited(&asked.map_err(|_| Answered::NotAllowed(kind))?, input)?;
             // The tool may have changed since. It is not given what it can't take.
-            let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
+            let tool = env.tools.of_origin(&call.name, call.origin.as_ref());
             tool.map_or(Ok(()), |tool| check_edited(&tool.input, input))
         }
         Verdict::Answer { output } => admit_sized(output).map_err(Answered::InvalidValue),

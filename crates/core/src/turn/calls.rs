@@ -145,7 +145,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 /// Starts a call. A started call is never started a second time, except by recovery if it is idempotent.
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
-    let origin = call.origin.as_deref();
+    let origin = call.origin.as_ref();
     let is_approved = call.decision.is_some();
     let deadline = match env.tools.of_origin(&call.name, origin) {
         Some(tool) => {
@@ -170,7 +170,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 fn frontend_timeout(spec: &ToolSpec, input: &Value) -> Duration {
     let has_field = spec.input.as_value().pointer("/properties/timeoutSec").is_some();
     let own = input.get("timeoutSec").and_then(Value::as_f64).filter(|seconds| (1.0..=3600.0).contains(seconds));
-    own.filter(|_| has_field).map_or(spec.timeout, Duration::from_secs_f64)
+    own.filter(|_| has_field).map_or(spec.frontend_timeout(), Duration::from_secs_f64)
 }
 
 pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, cause: Cause, env: &Env<'_>) {

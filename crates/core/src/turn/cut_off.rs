@@ -38,7 +38,7 @@ pub(super) fn interrupted() -> (Outcome, Cause) {
 
 /// Whether a call can be made again, whatever came of it.
 pub(super) fn is_repeatable(call: &Call, env: &Env<'_>) -> bool {
-    env.tools.of_origin(&call.name, call.origin.as_deref()).is_some_and(|tool| tool.is_repeatable())
+    env.tools.of_origin(&call.name, call.origin.as_ref()).is_some_and(|tool| tool.is_repeatable())
 }
 
 /// Whether a call that is ended now may have been carried out.

@@ -53,7 +53,7 @@ pub(super) fn terms(
         Verdict::Approve { input } => input.as_ref().unwrap_or(&call.input),
         Verdict::Deny | Verdict::Answer { .. } => return Err(RememberError::NotAllowed),
     };
-    let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
+    let tool = env.tools.of_origin(&call.name, call.origin.as_ref());
     let (Some(spec), Some(relied_on)) = (tool, request.terms.remember) else {
         return Err(RememberError::NotAllowed);
     };

@@ -39,7 +39,7 @@ pub(super) fn save(
 
 /// Whether a started call can be resumed: it has a state, and its tool is there or will be.
 pub(super) fn can_resume(call: &Call, env: &Env<'_>) -> bool {
-    let origin = call.origin.as_deref();
-    let is_saved = call.resume.as_ref().is_some_and(|state| state.origin.as_deref() == origin);
+    let origin = call.origin.as_ref();
+    let is_saved = call.resume.as_ref().is_some_and(|state| state.origin.as_ref() == origin);
     is_saved && (env.tools.of_origin(&call.name, origin).is_some() || env.tools.pending_timeout(origin).is_some())
 }

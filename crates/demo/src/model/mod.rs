@@ -36,7 +36,7 @@ const VERSION: &str = "holdpoint-demo";
 pub struct DemoModel;
 
 impl Model for DemoModel {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         VERSION
     }
 

@@ -95,7 +95,10 @@ mod tests {
             assert!(properties.values().all(|field| field["description"].is_string()), "{name}: {schema}");
             assert!(schema.get("additionalProperties").is_none(), "{name}");
             assert!(spec.title.is_some() && !spec.description.is_empty(), "{name}");
-            assert_eq!((spec.expires_after(), spec.timeout), (Some(Duration::from_secs(300)), Duration::from_secs(60)));
+            assert_eq!(
+                (spec.expires_after(), spec.frontend_timeout()),
+                (Some(Duration::from_secs(300)), Duration::from_secs(60))
+            );
             assert_eq!(spec.wait, Wait::Stream);
             assert_eq!(spec.returns, if name == "open-url" { Returns::Ack } else { Returns::Output });
             assert_eq!(tools.get(name).unwrap().handler.is_some(), execution != Frontend, "{name}");

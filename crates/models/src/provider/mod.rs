@@ -300,7 +300,7 @@ impl fmt::Debug for ProviderModel {
 }
 
 impl Model for ProviderModel {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         &self.inner.spec.model
     }
 

@@ -86,7 +86,7 @@ impl Turn {
 }
 
 impl Model for ScriptModel {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         &self.script.version
     }
 
@@ -303,7 +303,7 @@ mod tests {
         std::fs::write(&path, "turns: 5").unwrap();
         let wrong = ScriptModel::from_file(&path).unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(model.unwrap().version(), "script");
+        assert_eq!(model.unwrap().name(), "script");
         assert!(wrong.contains(&*path.to_string_lossy()) && wrong.contains("turns: "), "{wrong}");
         let missing = ScriptModel::from_file(&path).unwrap_err().to_string();
         assert!(missing.contains(&*path.to_string_lossy()), "{missing}");

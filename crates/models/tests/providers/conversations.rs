@@ -188,7 +188,7 @@ async fn settings_are_sent(wire: &dyn Wire) {
     let settings =
         ProviderSettings { system, temperature: Some(0.25), max_tokens: Some(77), ..ProviderSettings::default() };
     let set = model(wire, &fake.url, settings);
-    assert_eq!(set.version(), wire.model());
+    assert_eq!(set.name(), wire.model());
     assert!(!format!("{set:?}").contains("Secret"));
     let events: Vec<_> = set.stream(request(vec![said("Hi")])).collect().await;
     check(&events);

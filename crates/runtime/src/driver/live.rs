@@ -37,7 +37,7 @@ impl Live<'_> {
         let taken = inner.input_request(by, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
         let Taken { plan: Some(plan), is_new, .. } = taken else { return Err(Rejection::NothingToDo.into()) };
         let model = inner.model_of(chat, self.by.subject());
-        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.version()));
+        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.name()));
         Ok(LiveTaken { plan, is_new, earlier })
     }
 

@@ -25,7 +25,7 @@ impl Admin<'_> {
 
     /// The name of the model that chats have unless they are given another.
     pub fn model_name(&self) -> String {
-        self.runtime.inner.model.version().to_owned()
+        self.runtime.inner.model.name().to_owned()
     }
 
     /// What people should know of the tools with this model, such as tools that it is not offered. The log has it too.

@@ -38,7 +38,7 @@ use crate::{
     metrics::Metrics,
     model::Model,
     subject::Subject,
-    tool::{Tool, ToolSet},
+    tool::{Tool, ToolOrigin, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
     wire::{Channel, View, earlier},
 };
@@ -96,7 +96,7 @@ impl Inner {
     }
 
     /// Waits for a tool that is not listed yet. `None` if its server does not list it, or not in time.
-    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
+    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&ToolOrigin>) -> Option<Tool> {
         let timeout = self.tools().catalog().pending_timeout(origin)?;
         let mut offered = self.tools.subscribe();
         let is_decided = |tools: &ToolSet| {
@@ -143,7 +143,7 @@ impl Runtime {
         let taken = self.inner.input_request(by, &chat, request, CallOrder::Together, view, channel).await?;
         let Some(plan) = taken.plan else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
-            let events = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
+            let events = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).name());
             return Ok((chat, ResponseStream::whole(events)));
         }
         Ok((chat, ResponseStream::new(taken.reader.of_response(subject), view.projection(), plan)))

@@ -19,7 +19,9 @@ use crate::{
     clock::Clock,
     fact::{Cause, Fact, Outcome},
     metrics::ToolTimer,
-    tool::{CANCELLATION_GRACE, Gate as _, PromptResponse, Prompter, StoredFile, Tool, ToolContext, ToolError},
+    tool::{
+        CANCELLATION_GRACE, Gate as _, PromptResponse, Prompter, StoredFile, Tool, ToolContext, ToolError, ToolOrigin,
+    },
 };
 
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
@@ -45,7 +47,7 @@ pub(super) struct ToolRun {
     pub(super) inner: Arc<Inner>,
     pub(super) chat: ChatId,
     pub(super) name: String,
-    pub(super) origin: Option<String>,
+    pub(super) origin: Option<ToolOrigin>,
     pub(super) input: Value,
     /// The tool, if it is there already.
     pub(super) tool: Option<Tool>,
@@ -75,7 +77,7 @@ impl ToolRun {
         let tool = match tool {
             Some(tool) => Some(tool),
             None if self.has_own_tools => None,
-            None => inner.tool_to_come(&name, origin.as_deref()).await,
+            None => inner.tool_to_come(&name, origin.as_ref()).await,
         };
         if let Some(position) = self.last_output {
             context.last_output = output_at(&inner, &chat, position).await;
@@ -98,7 +100,7 @@ impl ToolRun {
             return End::CutOff { may_have_run: false, said: None };
         }
         let cancellation = context.cancellation.clone();
-        let limit = tool.spec.time_limit;
+        let limit = tool.spec.timeout;
         let end = tokio::select! {
             biased;
             end = limited(handler(input, context), limit, &*clock, &cancellation, &gate) => end,

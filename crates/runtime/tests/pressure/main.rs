@@ -65,7 +65,7 @@ fn calls(calls: usize) -> Arc<dyn Model> {
 struct Silent;
 
 impl Model for Silent {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "silent"
     }
 

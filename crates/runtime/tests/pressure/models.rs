@@ -63,7 +63,7 @@ struct Lavish {
 }
 
 impl Model for Lavish {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "lavish"
     }
 

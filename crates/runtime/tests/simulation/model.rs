@@ -21,7 +21,7 @@ pub(crate) struct SeededModel {
 type Events = VecDeque<(Duration, Result<ModelEvent, ModelError>)>;
 
 impl Model for SeededModel {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "simulated"
     }
 

@@ -10,9 +10,11 @@ use futures::future::BoxFuture;
 use holdpoint_runtime::{clock::Timestamp, identity::Identity};
 use sha2::{Digest, Sha256};
 
-#[cfg(feature = "jwt")]
-use super::jwt::{Jwt, TokenRefusal};
-use super::{Credential, Keys, Login, attempts::Attempts};
+use super::{
+    Credential, Keys, Login,
+    attempts::Attempts,
+    token::{TokenLogin, TokenRefusal},
+};
 use crate::request::Failure;
 
 /// The address of a request's peer, if our own listener accepted the connection.
@@ -22,28 +24,18 @@ pub(crate) struct PeerAddress(pub(crate) IpAddr);
 /// The login of the settings. Without keys and tokens, everybody is `local`.
 #[derive(Debug)]
 pub(crate) struct Credentials {
-    pub(crate) keys: Keys,
-    #[cfg(feature = "jwt")]
-    pub(crate) jwt: Option<Jwt>,
+    keys: Keys,
+    tokens: Option<Box<dyn TokenLogin>>,
     attempts: Attempts,
 }
 
 impl Credentials {
-    pub(crate) fn new(keys: Keys, #[cfg(feature = "jwt")] jwt: Option<Jwt>, wrong_per_minute: usize) -> Self {
-        Self {
-            keys,
-            #[cfg(feature = "jwt")]
-            jwt,
-            attempts: Attempts::new(wrong_per_minute),
-        }
+    pub(crate) fn new(keys: Keys, tokens: Option<Box<dyn TokenLogin>>, wrong_per_minute: usize) -> Self {
+        Self { keys, tokens, attempts: Attempts::new(wrong_per_minute) }
     }
 
     fn is_open(&self) -> bool {
-        #[cfg(feature = "jwt")]
-        let has_tokens = self.jwt.is_some();
-        #[cfg(not(feature = "jwt"))]
-        let has_tokens = false;
-        self.keys.allows_anonymous() && !has_tokens
+        self.keys.allows_anonymous() && self.tokens.is_none()
     }
 
     async fn check(&self, parts: &Parts, now: Timestamp) -> Result<Identity, Failure> {
@@ -64,12 +56,11 @@ impl Credentials {
 
     /// The identity of a credential that is not a key, and whether it counts as wrong: a token that has expired is not
     /// a guess.
-    #[cfg(feature = "jwt")]
     async fn check_token(&self, credential: &str, now: Timestamp) -> (Result<Identity, Failure>, bool) {
-        let Some(jwt) = self.jwt.as_ref().filter(|_| Jwt::is_token(credential)) else {
+        let Some(tokens) = self.tokens.as_ref().filter(|tokens| tokens.is_token(credential)) else {
             return (Err(Failure::KeyInvalid), true);
         };
-        match jwt.identify(credential, now).await {
+        match tokens.identify(credential, now).await {
             Ok(identity) => (Ok(identity), false),
             Err(TokenRefusal::Invalid) => (Err(Failure::TokenInvalid), true),
             Err(TokenRefusal::OutOfTime) => (Err(Failure::TokenInvalid), false),
@@ -79,11 +70,6 @@ impl Credentials {
                 (Err(Failure::Unavailable(why.to_owned())), false)
             }
         }
-    }
-
-    #[cfg(not(feature = "jwt"))]
-    async fn check_token(&self, _: &str, _: Timestamp) -> (Result<Identity, Failure>, bool) {
-        (Err(Failure::KeyInvalid), true)
     }
 }
 

@@ -4,26 +4,18 @@ use holdpoint_runtime::{
     identity::{Identity, Role},
     subject::{NameError, Subject},
 };
-use serde::Deserialize;
 use subtle::ConstantTimeEq;
 
-/// One API key of the configuration. It holds the digest, never the key itself.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+/// One API key. It holds the digest, never the key itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthKey {
     /// The SHA-256 digest of the key, in hex.
     pub key_sha256: String,
     /// The key's subject.
     pub subject: String,
     /// What the key may do: `user`, `approver`, `admin`. `user` if none is given.
-    // The settings' own reader takes the same values, and reports errors with the value and the allowed range.
-    #[serde(default)]
-    #[cfg_attr(feature = "cli", serde(deserialize_with = "crate::config::choice::roles"))]
     pub roles: Vec<Role>,
     /// The groups that the subject belongs to.
-    #[serde(default)]
-    #[cfg_attr(feature = "cli", serde(deserialize_with = "crate::config::choice::texts"))]
     pub groups: Vec<String>,
 }
 

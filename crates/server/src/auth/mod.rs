@@ -4,9 +4,11 @@
 mod attempts;
 mod credentials;
 #[cfg(feature = "jwt")]
-mod jwt;
+pub(crate) mod jwt;
 mod keys;
 mod tickets;
+#[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "nothing refuses tokens that can't be read"))]
+mod token;
 
 use axum::{
     extract::{FromRequestParts, MatchedPath, Query},
@@ -19,10 +21,9 @@ use holdpoint_runtime::{
     identity::{Identity, Role},
     subject::{NameError, Subject},
 };
-#[cfg(feature = "jwt")]
-pub use jwt::{Jwt, JwtError, JwtSettings};
 pub use keys::{AuthKey, KeyError, Keys};
 pub(crate) use tickets::Tickets;
+pub(crate) use token::TokenLogin;
 
 use crate::{
     app::Server,

@@ -43,7 +43,6 @@ pub(crate) enum Failure {
         "this ticket is invalid: it is unknown, was used, or is older than a minute; get another from `POST /api/ticket`"
     )]
     TicketInvalid,
-    #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "only tokens fail like this"))]
     #[error(
         "this token is not valid here: it has expired, is not yet valid, or is not one of the issuer for this server. Sign in again"
     )]

@@ -46,7 +46,7 @@ pub(crate) async fn list(
             execution: spec.execution,
             approval: json!(spec.approval),
             approval_timeout_sec: spec.expires_after().map_or(0, |timeout| timeout.as_secs()),
-            timeout_sec: is_frontend.then(|| spec.timeout.as_secs()),
+            timeout_sec: is_frontend.then(|| spec.frontend_timeout().as_secs()),
             wait: is_frontend.then_some(spec.wait),
             returns: is_frontend.then_some(spec.returns),
         }

@@ -82,7 +82,7 @@ impl Script {
 pub(crate) struct Playing;
 
 impl Model for Playing {
-    fn version(&self) -> &str {
+    fn name(&self) -> &str {
         "playing"
     }
 

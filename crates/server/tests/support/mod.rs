@@ -1,15 +1,12 @@
 //! A real server on a real socket, with a clock that the test moves, and clients that check everything they are sent.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
-mod binary;
 mod client;
 pub(crate) mod issuer;
 mod live;
-pub(crate) mod process;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-pub(crate) use binary::Binary;
 pub(crate) use client::{Answer, Chat, Sse, types};
 use holdpoint_demo::{DemoModel, demo_tools};
 use holdpoint_runtime::{

@@ -62,7 +62,10 @@ fn what_is_said_is_in_the_spec() {
     let spec = add().build().unwrap().spec;
     assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
     assert_eq!((spec.execution, &spec.approval), (Execution::Server, &ApprovalPolicy::Never));
-    assert_eq!((spec.expires_after(), spec.timeout), (Some(Duration::from_secs(300)), Duration::from_secs(60)));
+    assert_eq!(
+        (spec.expires_after(), spec.frontend_timeout()),
+        (Some(Duration::from_secs(300)), Duration::from_secs(60))
+    );
     assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
 
     let rule = Condition::over("/left", 5).unwrap();
@@ -80,7 +83,10 @@ fn what_is_said_is_in_the_spec() {
         .spec;
     assert_eq!((spec.title.as_deref(), spec.execution), (Some("Look"), Execution::Frontend));
     assert_eq!((&spec.approval, spec.expires_after()), (&ApprovalPolicy::When(rule), None));
-    assert_eq!((spec.timeout, spec.wait, spec.returns), (Duration::from_secs(5), Wait::Resubmit, Returns::Ack));
+    assert_eq!(
+        (spec.frontend_timeout(), spec.wait, spec.returns),
+        (Duration::from_secs(5), Wait::Resubmit, Returns::Ack)
+    );
     assert!(spec.is_idempotent && spec.input.check(&json!({})).is_err());
     let always = add().approve_always().approval_timeout(Some(Duration::ZERO)).build().unwrap().spec;
     assert_eq!((&always.approval, always.expires_after()), (&ApprovalPolicy::Always, None));

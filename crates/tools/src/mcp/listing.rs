@@ -6,7 +6,7 @@ use rmcp::model::{Tool as McpTool, ToolAnnotations};
 use serde_json::Value;
 
 use super::{McpSettings, McpWarning, list::Listed, names::names};
-use crate::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder, ToolError, text::plain};
+use crate::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder, ToolError, ToolOrigin, text::plain};
 
 /// How much is shown of the name of an entry that can't be used.
 const MAX_NAME_CHARS: usize = 64;
@@ -74,9 +74,9 @@ fn or_none<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The origin of a tool. The name of a server contains no space.
-pub(super) fn origin(settings: &McpSettings, tool: &str) -> String {
-    format!("mcp {} {tool}", settings.name)
+/// The origin of a tool.
+pub(super) fn origin(settings: &McpSettings, tool: &str) -> ToolOrigin {
+    ToolOrigin::Mcp { server: settings.name.clone(), tool: tool.to_owned() }
 }
 
 fn make(settings: &McpSettings, name: &str, listed: &McpTool, handler: Handler) -> Result<Tool, ToolError> {
@@ -91,7 +91,6 @@ fn make(settings: &McpSettings, name: &str, listed: &McpTool, handler: Handler) 
         .approval(tightened(approval, hints))
         .grants(settings.grants)
         .approval_timeout(settings.approval_timeout)
-        .timeout(settings.timeout_of(name))
         .origin(origin(settings, &listed.name))
         .handler(move |input: Value, context| handler(input, context));
     if let Some(title) = title {

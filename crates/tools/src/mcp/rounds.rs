@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::{McpServer, McpSettings, McpTransport};
-    use crate::{CallState, Secret, ToolContext};
+    use crate::{CallState, Secret, ToolContext, ToolOrigin};
 
     /// What is saved goes to the tool that it comes from, and is not trusted.
     #[tokio::test]
@@ -165,14 +165,16 @@ mod tests {
         let handler = handler.expect("a handler");
         let state = r#"{"waits":"forInput","round":1,"requestState":"secret","questions":[]}"#;
         for (origin, data) in [
-            (Some("mcp other effect"), state),
-            (Some("mcp new ask"), state),
+            (Some(("other", "effect")), state),
+            (Some(("new", "ask")), state),
             (None, state),
-            (Some("mcp new effect"), "nonsense"),
-            (Some("mcp new effect"), r#"{"waits":"forever"}"#),
+            (Some(("new", "effect")), "nonsense"),
+            (Some(("new", "effect")), r#"{"waits":"forever"}"#),
         ] {
             let mut context = ToolContext::new("chat", "me", "call");
-            let state = CallState { origin: origin.map(str::to_owned), data: data.to_owned(), prompts: Vec::new() };
+            let origin =
+                origin.map(|(server, tool)| ToolOrigin::Mcp { server: server.to_owned(), tool: tool.to_owned() });
+            let state = CallState { origin: origin.clone(), data: data.to_owned(), prompts: Vec::new() };
             context.resumed = Some(Arc::new(state));
             let error = handler(json!({}), context).await.expect_err("it is not resumed");
             assert!(error.0.contains("can't be resumed") && error.is_outcome_unknown(), "{origin:?}: {error}");

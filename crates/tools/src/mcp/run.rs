@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
 use super::{McpTransport, connect::short, listing, output::output, rounds, server::Shared};
-use crate::{NotOurs, ToolContext, ToolError};
+use crate::{NotOurs, ToolContext, ToolError, ToolOrigin};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -148,7 +148,7 @@ pub(super) struct Call {
 
 impl Call {
     /// The origin of its tool.
-    pub(super) fn origin(&self) -> String {
+    pub(super) fn origin(&self) -> ToolOrigin {
         listing::origin(&self.shared.settings, &self.tool)
     }
 

@@ -228,10 +228,10 @@ impl McpServer {
         self.is_listed() || self.shared.has_failed.get().is_some()
     }
 
-    /// The origin prefix of its tools, and how long a call waits for it.
-    pub(super) fn pending_origin(&self) -> (String, Duration) {
+    /// Its name, and how long a call waits until it has listed its tools.
+    pub(super) fn pending(&self) -> (String, Duration) {
         let settings = &self.shared.settings;
-        (listing::origin(settings, ""), settings.timeout)
+        (settings.name.clone(), settings.timeout)
     }
 
     /// A handle that reads its state, also after the server itself was given away.

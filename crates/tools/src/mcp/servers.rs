@@ -69,9 +69,9 @@ impl McpServers {
             instructions.extend(server.instructions().filter(|_| all.len() > before));
         }
         let unlisted = self.servers.iter().filter(|server| !server.is_listed());
-        let tools = all.into_iter().collect::<ToolSet>().with_pending_origins(unlisted.map(McpServer::pending_origin));
+        let tools = all.into_iter().collect::<ToolSet>().with_pending_servers(unlisted.map(McpServer::pending));
         let undecided = self.servers.iter().filter(|server| !server.is_decided());
-        tools.with_instructions(instructions).with_awaited(undecided.map(|server| server.pending_origin().1).max())
+        tools.with_instructions(instructions).with_awaited(undecided.map(|server| server.pending().1).max())
     }
 
     /// Completes when the tools of any server have changed, or its first connection has failed; never, if there are no servers.

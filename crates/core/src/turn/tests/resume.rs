@@ -1,7 +1,7 @@
 //! Saved states of running calls: what is stored, and what becomes of it after a restart.
 
 use super::*;
-use crate::tool::{CallState, MAX_CALL_STATE_BYTES, Prompt};
+use crate::tool::{CallState, MAX_CALL_STATE_BYTES, Prompt, ToolOrigin};
 
 const RUNS: &str = "opened, said u1, turn, step, called look, step ended, started look";
 const RESUMABLE: &str = "opened, said u1, turn, step, called look, step ended, started look, resumable look";
@@ -80,7 +80,8 @@ fn a_call_on_a_grant_is_resumed() {
 fn a_call_whose_state_is_gone_or_of_another_origin_is_interrupted() {
     let withdrawn = Fact::Resumable { call: ToolCallId::from("look"), state: None };
     assert_eq!(facts_of(given(RESUMABLE).and([withdrawn]).when(Input::Recover)), INTERRUPTED);
-    let state = CallState { origin: Some("mcp other look".to_owned()), data: "state".to_owned(), prompts: Vec::new() };
+    let other = ToolOrigin::Mcp { server: "other".to_owned(), tool: "look".to_owned() };
+    let state = CallState { origin: Some(other), data: "state".to_owned(), prompts: Vec::new() };
     let foreign = Fact::Resumable { call: ToolCallId::from("look"), state: Some(Arc::new(state)) };
     assert_eq!(facts_of(given(RUNS).and([foreign]).when(Input::Recover)), INTERRUPTED);
 }

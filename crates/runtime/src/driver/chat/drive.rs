@@ -157,7 +157,7 @@ impl ChatTask {
             inputs,
             &Deciding {
                 tools: tools.catalog(),
-                model: model.version(),
+                model: model.name(),
                 grants,
                 unsent: &gates.unsent,
                 refuses,

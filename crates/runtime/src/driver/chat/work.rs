@@ -231,7 +231,7 @@ impl Work {
             name: call.name.clone(),
             origin: call.origin.clone(),
             input: call.input.clone(),
-            tool: self.tools().of_origin(&call.name, call.origin.as_deref()).cloned(),
+            tool: self.tools().of_origin(&call.name, call.origin.as_ref()).cloned(),
             has_own_tools: self.agent.is_some(),
             is_resumed: call.resume.is_some(),
             last_output: last_output.filter(|_| context.last_output.is_none()),

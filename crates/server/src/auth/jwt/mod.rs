@@ -8,15 +8,17 @@ mod tests;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use holdpoint_runtime::{clock::Timestamp, identity::Identity};
 use jsonwebtoken::{AlgorithmFamily, Validation, crypto::aws_lc, decode, decode_header};
-use serde::Deserialize;
 
 use self::{
     claims::{Claims, Read},
     jwks::JwksError,
     source::{Found, JwksCache, Source, Timing},
 };
+use super::token::{TokenLogin, TokenRefusal};
+use crate::ServerBuilder;
 
 /// The longest clock skew that can be allowed for.
 const MAX_LEEWAY_SEC: u32 = 3600;
@@ -24,32 +26,24 @@ const MAX_LEEWAY_SEC: u32 = 3600;
 /// Settings of JSON Web Tokens: `[auth.jwt]`.
 ///
 /// A claim is named by its key, or, if it is inside another one, by a JSON Pointer: `/realm_access/roles`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JwtSettings {
     /// The issuer: the claim `iss` of every token.
     pub issuer: String,
     /// The audience: the claim `aud` of every token must contain it.
     pub audience: String,
     /// A file with the issuer's public keys, as a JSON Web Key Set. Alternative to `jwks_url`.
-    #[serde(default)]
     pub jwks_file: Option<PathBuf>,
     /// The URL of the issuer's public keys. It must be https, except on this machine.
-    #[serde(default)]
     pub jwks_url: Option<String>,
     /// The claim with the subject: its key, or a JSON Pointer.
-    #[serde(default)]
     pub subject_claim: Option<String>,
     /// The claim with the roles, a list or a text with spaces. Names that are not roles are ignored; without a role,
     /// the subject is a `user`.
-    #[serde(default)]
     pub roles_claim: Option<String>,
     /// The claim with the groups: a list, or one name.
-    #[serde(default)]
     pub groups_claim: Option<String>,
     /// How far the issuer's clock may be off.
-    #[serde(default)]
     pub leeway_sec: Option<u32>,
 }
 
@@ -94,17 +88,6 @@ pub struct Jwt {
     leeway: Duration,
     claims: Claims,
     keys: JwksCache,
-}
-
-/// Why a token is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenRefusal {
-    /// It is not a token of the issuer for this server.
-    Invalid,
-    /// It is one, but it has expired or is not yet valid.
-    OutOfTime,
-    /// It can't be told at the moment: the issuer's keys are not known.
-    Unavailable,
 }
 
 impl Jwt {
@@ -154,13 +137,8 @@ impl Jwt {
         self.keys.check().await
     }
 
-    /// Whether a credential has the form of a token: three parts with dots between them.
-    pub(super) fn is_token(credential: &str) -> bool {
-        credential.bytes().filter(|byte| *byte == b'.').count() == 2
-    }
-
     /// The identity of a token.
-    pub(super) async fn identify(&self, token: &str, now: Timestamp) -> Result<Identity, TokenRefusal> {
+    async fn identity(&self, token: &str, now: Timestamp) -> Result<Identity, TokenRefusal> {
         // A header with `alg: none`, or with an algorithm that is not known, can't be read.
         let header = decode_header(token).map_err(|_| TokenRefusal::Invalid)?;
         // A shared secret has no place in a set of public keys. With an extension that must be understood, none is.
@@ -175,6 +153,26 @@ impl Jwt {
         let validation = Validation { algorithms: vec![header.alg], ..self.validation.clone() };
         let decoded = decode::<Read>(token, &key.key, &validation).map_err(|_| TokenRefusal::Invalid)?;
         self.claims.identity(&decoded.claims, self.leeway, now)
+    }
+}
+
+impl TokenLogin for Jwt {
+    /// Three parts with dots between them.
+    fn is_token(&self, credential: &str) -> bool {
+        credential.bytes().filter(|byte| *byte == b'.').count() == 2
+    }
+
+    fn identify<'a>(&'a self, token: &'a str, now: Timestamp) -> BoxFuture<'a, Result<Identity, TokenRefusal>> {
+        Box::pin(self.identity(token, now))
+    }
+}
+
+impl ServerBuilder {
+    /// Uses JSON Web Tokens of an identity provider as the login, beside the API keys, if there are any.
+    pub fn jwt(mut self, jwt: Jwt) -> Self {
+        self.own = None;
+        self.tokens = Some(Box::new(jwt));
+        self
     }
 }
 
