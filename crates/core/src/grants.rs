@@ -191,7 +191,7 @@ pub enum RememberError {
 }
 
 impl RememberError {
-    /// The field of `remember` at fault, as a JSON pointer; `None` if it is none of them.
+    /// The invalid field of `remember`, as a JSON pointer; `None` if the cause is elsewhere.
     pub fn pointer(&self) -> Option<&'static str> {
         match self {
             Self::NotAllowed | Self::Changed | Self::NotAlone | Self::TooMany { .. } => None,

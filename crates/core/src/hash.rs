@@ -69,7 +69,7 @@ impl std::str::FromStr for BatchHash {
     }
 }
 
-/// A text that is no hash.
+/// The text is not a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a hash is 64 hexadecimal digits")]
 pub struct NoHash;

@@ -18,7 +18,7 @@ impl Subject {
     /// Stands where nobody is: no subject has this name.
     pub const NOBODY: &str = "";
 
-    /// The subject of the keys of a log that are nobody's in particular. No login has this name.
+    /// The subject of log keys that belong to no particular subject. No login can have this name.
     pub fn nobody() -> Self {
         Self::from(Self::NOBODY)
     }

@@ -175,7 +175,7 @@ mod tests {
         clock.advance(Duration::from_millis(1));
         assert!(poll!(&mut sleep).is_ready());
         assert_eq!(clock.now(), Timestamp(1500));
-        assert!(clock.sleep_until(Timestamp(1500)).now_or_never().is_some(), "the past is no reason to sleep");
+        assert!(clock.sleep_until(Timestamp(1500)).now_or_never().is_some(), "a time in the past is reached at once");
     }
 
     #[tokio::test]

@@ -57,7 +57,7 @@ impl Postgres {
         SHARED.get_or_init(|| Self::start(&[]))
     }
 
-    /// A cluster of one's own, to stop or to pause, with settings such as `max_connections=20`.
+    /// A separate cluster, which the test may stop or pause, with settings such as `max_connections=20`.
     ///
     /// # Panics
     ///
@@ -83,9 +83,10 @@ impl Postgres {
         standby
     }
 
-    /// Makes a standby take writes.
+    /// Makes a standby take writes. Not by `pg_promote()`: what the standby still has to replay may cancel a query.
     pub fn promote(&self) {
-        self.sql("postgres", "SELECT pg_promote()");
+        let mut promote = self.command("pg_ctl");
+        run(promote.args(["promote", "--wait", "--silent", "--pgdata"]).arg(self.data()));
     }
 
     fn prepare(settings: &[&str]) -> Self {

@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-/// A media type without its parameters. What is none is that of any bytes: it becomes a header.
+/// A media type without its parameters. An invalid one becomes the type of arbitrary bytes, since it is sent as a header.
 fn essence(media_type: &str) -> String {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);

@@ -209,9 +209,8 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     // Started anew between two calls: the first of them finds out that its session is gone, unless the client has already.
     drop(server);
     let _server = HttpServer::start(port).await;
-    if let Ok(output) = says("four").await {
-        assert_eq!(output, json!("Echo: four"));
-    }
+    let first = run(&sum, json!({"a": 1, "b": 3}), context("chat", None)).await;
+    assert!(first.is_err() || first.is_ok_and(|output| output.to_string().contains('4')));
     assert_eq!(says("five").await, Ok(json!("Echo: five")));
 }
 
@@ -607,6 +606,8 @@ async fn a_prompt_pauses_the_timeout_and_may_be_repeated() {
     // The user takes twice as long as a call may: for each question.
     let ask: Prompter = Arc::new(move |_| {
         async move {
+            // The call learns that somebody is asked before the clock moves.
+            tokio::time::sleep(Duration::from_millis(50)).await;
             tokio::time::pause();
             tokio::time::advance(timeout * 2).await;
             tokio::time::resume();

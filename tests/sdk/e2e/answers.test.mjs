@@ -307,7 +307,11 @@ async function inAUserMessageWithText(play) {
     messages.map(({ role }) => role),
     ["user", "assistant", "user", "assistant"],
   );
-  assert.deepEqual(messages[2].parts, [{ type: "text", text: "hello" }], "the answer does not become part of the message");
+  assert.deepEqual(
+    messages[2].parts,
+    [{ type: "text", text: "hello" }],
+    "the answer does not become part of the message",
+  );
   assert.deepEqual(settledOf(partsOf(messages[1])[0]).cause, "ran");
   await pays(play, 940);
 }

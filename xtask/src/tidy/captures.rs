@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_said() {
-        assert!(found(&[PAGE])[0].contains("no manifest"));
-        assert!(found(&[(MANIFEST, "[]")])[0].contains("no page"));
+        assert!(found(&[PAGE])[0].contains("the manifest of the captures is missing"));
+        assert!(found(&[(MANIFEST, "[]")])[0].contains("the page of the rules is missing"));
         assert!(found(&[PAGE, (MANIFEST, "[\n{]")])[0].starts_with("fixtures/rules/manifest.json:2: is not JSON"));
         assert!(found(&[PAGE, (MANIFEST, "{}")])[0].contains("not a list"));
         assert!(found(&[PAGE, (MANIFEST, "[{}]")])[0].contains("entry 1"));

@@ -18,7 +18,7 @@ const CREDENTIALS: [&str; 11] = [
 ];
 /// The same as a whole word: `x-auth`, but not `x-author`.
 const CREDENTIAL_WORDS: [&str; 6] = ["auth", "jwt", "pass", "passwd", "pwd", "session"];
-/// Headers whose values are no secrets, even if they come from a variable.
+/// Headers whose values are not secret, even if they come from a variable.
 const PLAIN_HEADERS: [&str; 9] = [
     "accept",
     "accept-encoding",

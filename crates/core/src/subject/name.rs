@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 /// The longest name, in bytes: as long as an id may be.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Why a text is no name of a subject.
+/// Why a text cannot name a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Nothing.
@@ -137,7 +137,7 @@ const SCRIPTS: [&str; 26] = [
 ];
 
 static ONE_SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
-    // What is no letter, and marks that go with any script, say nothing about it.
+    // Characters other than letters, and marks that go with any script, say nothing about it.
     let of = |script: &str| format!(r"[\x20-@\[-`{{-~[\p{{Inherited}}&&\p{{M}}]{script}]*");
     pattern(&format!("^(?:{})$", SCRIPTS.map(of).join("|")))
 });

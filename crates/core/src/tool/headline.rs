@@ -13,7 +13,7 @@ const MAX_CHARS: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline(Box<str>);
 
-/// Why a text is no headline.
+/// Why a text cannot be a headline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadlineError {
     /// Too long, or empty.
@@ -22,8 +22,8 @@ pub enum HeadlineError {
     /// A brace stands alone.
     #[error("the braces are not in pairs: write {{name}} where the value of the property `name` is to stand")]
     Braces,
-    /// The input has no such property.
-    #[error("{{{0}}} is no property of the input")]
+    /// The input does not have this property.
+    #[error("{{{0}}} is not a property of the input")]
     Unknown(String),
 }
 

@@ -80,7 +80,7 @@ impl ToolOrigin {
     }
 }
 
-/// Where the definition of a tool comes from. A grant for a tool is none for one of the same name from elsewhere.
+/// Where the definition of a tool comes from. A grant for a tool does not cover a tool of the same name from another source.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolSource {

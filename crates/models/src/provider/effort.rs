@@ -47,7 +47,7 @@ impl ReasoningEffort {
     }
 }
 
-/// How a model is told how much to reason.
+/// How a request sets the reasoning effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasoning {
     Off,
@@ -68,7 +68,7 @@ impl Reasoning {
 
 /// Why a model does not take an effort.
 enum Why {
-    /// It has no such thing.
+    /// The model has no such setting.
     Unknown,
     /// The budget would not be less than the token limit.
     NoRoom(u32),

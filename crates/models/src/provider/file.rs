@@ -63,7 +63,7 @@ impl Taker {
 /// A file as it is sent.
 pub(super) struct SentFile {
     pub(super) content: Vec<Part>,
-    /// What the user is told, if the model does not get the file.
+    /// The message to the user, if the model does not get the file.
     pub(super) left_out: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn without(media_type: &str, url: &str, filename: Option<&str>) -> Se
 /// Why a file that the model has refused was not sent.
 pub(super) const NOT_ACCEPTED: &str = "the model did not accept it";
 
-/// What the user is told of a file.
+/// The message to the user about a file.
 pub(super) fn not_sent(name: &str, media_type: &str, why: &str) -> String {
     format!("{name} ({media_type}) was not sent: {why}.")
 }

@@ -24,7 +24,7 @@ const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// As much is read of an error.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// As much of something that is no event is logged.
+/// How much of a malformed event is logged.
 const MAX_QUOTE_BYTES: usize = 200;
 
 /// The way to a provider.

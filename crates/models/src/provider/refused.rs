@@ -14,7 +14,7 @@ const MAX_FILES: usize = 4096;
 pub(super) type FileId = u64;
 
 /// The files that a model has refused, as long as the process runs: after a restart, and for a file that was forgotten, one
-/// more attempt is made. The log has nothing of this, since it is no fact of the chat: another model may take the file.
+/// more attempt is made. The log does not record it, since it is not a fact of the chat: another model may take the file.
 ///
 /// By file and not by media type: one broken picture must not keep everybody's pictures from a model that can see.
 #[derive(Debug, Default)]

@@ -150,7 +150,7 @@ impl Receiver<'_> {
     }
 }
 
-/// What the user is told of files in the last message that the model does not get. Said once, when the turn begins.
+/// The message to the user about files of the last message that the model does not get, shown once as the turn begins.
 pub(super) fn left_out(inner: &Inner, request: &ModelRequest) -> Vec<String> {
     let without = Without { files: inner.refused.all(), reasoning: false };
     let to = Receiver { inner, without: &without };
@@ -165,7 +165,7 @@ pub(super) fn left_out(inner: &Inner, request: &ModelRequest) -> Vec<String> {
 /// A file that the model is sent as such.
 pub(super) struct Carried {
     pub(super) id: FileId,
-    /// What the user is told if it is left out.
+    /// The message to the user if it is left out.
     pub(super) left_out: String,
     /// Whether it came after the model's last answer, so that no request with it has succeeded yet.
     pub(super) is_new: bool,

@@ -75,7 +75,7 @@ pub struct ProviderSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SpecError {
-    #[error("there is no provider of that name")]
+    #[error("unknown provider")]
     Provider,
     #[error("the name of the model is missing: {0}:MODEL")]
     Model(&'static str),

@@ -38,7 +38,7 @@ pub(super) struct ModelRequestStream {
 
 /// A request that is made again without files.
 struct Attempt {
-    /// Why. If it was not the files' fault, this is what the user is told.
+    /// The cause, which the user sees unless the files were the cause.
     first: ProviderFailure,
     left_out: Vec<Carried>,
 }
@@ -174,7 +174,7 @@ impl ModelRequestStream {
     /// The model answers: if files were left out, that was right.
     fn accepted(&mut self) -> Events {
         if let Some(Attempt { left_out, .. }) = self.attempt.take() {
-            tracing::warn!(model = %self.inner.spec, files = left_out.len(), "the model takes no such files");
+            tracing::warn!(model = %self.inner.spec, files = left_out.len(), "the model does not accept these files");
             self.inner.refused.add(&left_out.iter().map(|file| file.id).collect());
             self.untold.extend(left_out.into_iter().map(|file| file.left_out));
         }

@@ -61,7 +61,7 @@ impl Clock {
         self.last = Some(Instant::now());
     }
 
-    /// The next limit, and when it is exceeded. A time too far away to be computed is no limit.
+    /// The next limit, and when it is exceeded. A time that overflows counts as unlimited.
     fn next(&self) -> Option<(Instant, TimeLimit)> {
         let (since, silence, limit) = match self.last {
             None => (self.begun, self.timeouts.first_byte, TimeLimit::FirstByte),

@@ -14,11 +14,11 @@ pub(super) enum Traits {
     Gpt(Gpt),
     Gemini(Gemini),
     Ollama,
-    /// A model that is none of its provider's own, or has a name that says nothing.
+    /// A model of another vendor, or one whose name says nothing.
     Unknown,
 }
 
-/// How a model is told how much to reason.
+/// How a request sets the reasoning effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// By a level.
@@ -54,7 +54,7 @@ impl Traits {
         known.unwrap_or(Self::Unknown)
     }
 
-    /// How it is told how much to reason.
+    /// How a request sets its reasoning effort.
     pub(super) fn way(self) -> Way {
         match self {
             Self::Claude(claude) => claude.way(),
@@ -128,7 +128,7 @@ impl Claude {
             Some(_) => ClaudeFamily::AlwaysThinking,
             None => ClaudeFamily::Other,
         };
-        // A date is no version.
+        // A date is not a version.
         let mut numbers = words.iter().filter(|word| word.len() <= 2).filter_map(|word| word.parse::<u32>().ok());
         let version = numbers.next().map(|major| (major, numbers.next().unwrap_or(0)));
         Some(Self { family, version })

@@ -12,6 +12,7 @@ use super::{
     schema,
 };
 use crate::{
+    holds::{Cause, SettledMetadata},
     ids::{ApprovalId, MessageId, RequestId, ToolCallId},
     json,
     message::{ClientMessage, Part, Role, ToolFields, ToolState},
@@ -47,9 +48,12 @@ pub(super) struct RequestCall {
     pub(super) call: Call,
 }
 
-/// Whether the client has this outcome from the server's record: its own results lack what the record says of them.
-fn is_of_the_record(fields: &ToolFields) -> bool {
-    fields.call_provider_metadata.as_ref().is_some_and(|metadata| metadata.as_map().contains_key("holdpoint"))
+/// Whether the outcome is the server's own, as its record says. A client's own result is confirmed, whatever the record says
+/// of it by now.
+fn is_the_servers(fields: &ToolFields) -> bool {
+    let said = fields.call_provider_metadata.as_ref().and_then(|metadata| metadata.as_map().get("holdpoint"));
+    let settled = said.and_then(|said| SettledMetadata::deserialize(said).ok());
+    settled.is_some_and(|settled| settled.cause != Cause::Result)
 }
 
 impl RequestCall {
@@ -67,7 +71,7 @@ impl RequestCall {
                 ToolState::ApprovalRequested | ToolState::ApprovalResponded => (State::Asked, false),
                 // In the last step it may be the client's own result, which the backend still confirms.
                 ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied
-                    if step == last && !is_of_the_record(&tool.fields) =>
+                    if step == last && !is_the_servers(&tool.fields) =>
                 {
                     (State::Announced { available: true }, true)
                 }

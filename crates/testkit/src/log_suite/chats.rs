@@ -132,7 +132,7 @@ pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
         must(&*log, Append { keys, ..append("a", at, 90 + u128::from(at)) }).await;
         assert_eq!(log.find(&"ann".into(), "placed").await, Ok(Some(Found { chat: "a".into(), at: position })));
     }
-    // A key that is nobody's is found as such, beside the same key of a subject.
+    // A key without a subject is found as such, beside the same key of a subject.
     let keys =
         vec!["both".into(), Key { is_shared: true, ..Key::from("both") }, Key { is_shared: true, ..Key::from("ours") }];
     must(&*log, Append { keys, ..append("d", 0, 80) }).await;

@@ -59,7 +59,7 @@ impl Kind {
         encoding.decode_without_bom_handling_and_without_replacement(&body[mark..])
     }
 
-    /// The media type of a body that is no text. One that is declared as text is recognized, as far as possible.
+    /// The media type of a binary body. If it is declared as text, its real type is guessed as far as possible.
     pub(super) fn of_file(&self, body: &[u8]) -> &str {
         match self.media_type.is_empty() || self.media_type.starts_with("text/") {
             true => SIGNATURES.iter().find(|(start, _)| body.starts_with(start)).map_or(UNKNOWN_KIND, |(_, kind)| kind),

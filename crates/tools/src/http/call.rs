@@ -253,7 +253,7 @@ fn extend(url: &mut Url, input: &Map<String, Value>) {
     }
 }
 
-/// Why there is no response. The URL is left out, since it may contain the input.
+/// Why no response came. The URL is left out, since it may contain the input.
 fn no_answer(error: reqwest::Error) -> CallError {
     let mut source = error.source();
     while let Some(inner) = source {

@@ -37,7 +37,7 @@ fn find(program: &str, env: &[(String, Secret)]) -> io::Result<()> {
     let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| OsString::from(path.reveal()));
     // Without it, the system has places of its own.
     let Some(path) = own.or_else(|| std::env::var_os("PATH")) else { return Ok(()) };
-    let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such program");
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "program not found");
     let mut found = Err(missing());
     for place in std::env::split_paths(&path).map(|place| place.join(program)).filter(|place| place.exists()) {
         found = is_executable(&place);
@@ -53,7 +53,7 @@ fn is_executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
 
     let found = path.metadata().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => io::Error::new(error.kind(), "there is no such program"),
+        io::ErrorKind::NotFound => io::Error::new(error.kind(), "program not found"),
         _ => error,
     })?;
     let can_run = found.is_file() && found.permissions().mode() & 0o111 != 0;

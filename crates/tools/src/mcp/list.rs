@@ -48,7 +48,7 @@ pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Lis
 }
 
 impl Listed {
-    /// Adds a page. Returns the cursor of the next one, if there is one; `None` if it is no page.
+    /// Adds a page. Returns the cursor of the next page, if any; `None` if the result is not a page.
     fn add(&mut self, page: ServerResult) -> Option<Option<String>> {
         match page {
             ServerResult::ListToolsResult(ListToolsResult { tools, next_cursor, .. }) => {

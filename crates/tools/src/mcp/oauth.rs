@@ -32,7 +32,7 @@ pub struct McpOAuth {
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
 pub enum McpLoginError {
-    #[error("the server has no `oauth_file`, so there is no place for a login")]
+    #[error("the server has no `oauth_file`, so a login cannot be stored")]
     NotSet,
     #[error("its URL can't be used")]
     Url,

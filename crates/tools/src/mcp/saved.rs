@@ -33,7 +33,7 @@ pub(super) enum Saved {
 pub(super) struct Question {
     /// By which the server knows it.
     key: String,
-    /// The schema of the answer; `None` if nobody is asked and the server is told that it was declined.
+    /// The schema of the answer; `None` if the prompt is declined without asking anybody.
     #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
 }

@@ -106,7 +106,7 @@ impl Shared {
         self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why there is no connection.
+    /// Why the server is not connected.
     pub(super) fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

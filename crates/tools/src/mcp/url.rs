@@ -5,7 +5,7 @@ use std::fmt;
 use crate::Secret;
 use holdpoint_core::redact::{Mask, urls};
 
-/// A URL with parts that are never shown. Shown are its scheme, its host and what of its path is no key.
+/// A URL with parts that are never shown. Only its scheme, its host and the segments of its path that cannot be a key are shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl {
     text: String,

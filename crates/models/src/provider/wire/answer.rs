@@ -27,7 +27,7 @@ pub(in super::super) enum Piece {
         part: usize,
         json: String,
     },
-    /// A call is complete. The text of its arguments, if that is no object.
+    /// A call is complete. The text of its arguments, if they are not an object.
     Call {
         part: usize,
         name: String,

@@ -121,7 +121,7 @@ impl Source {
 pub(super) enum EventError {
     /// The provider's own.
     Told(Value),
-    /// This is no event.
+    /// The data is not an event.
     Malformed(&'static str),
 }
 

@@ -111,7 +111,7 @@ impl Read for Reader {
             return Err(EventError::Told(event.clone()));
         }
         if !event.is_object() {
-            return Err(EventError::Malformed("a line that is no object"));
+            return Err(EventError::Malformed("a line that is not an object"));
         }
         answer.version(text_at(event, "/model"));
         if let Some(thinking) = text_at(event, "/message/thinking") {
