@@ -6,7 +6,7 @@ use super::Violation;
 use crate::process::Run;
 
 /// The commit from which on titles are checked. Those before it are as they are.
-const SINCE: &str = "8b37af8acaed34d93a08be74c5800080bfcad732";
+const SINCE: &str = "a59b38213f84db8d21269f1c5dd9f9449a4fb2f9";
 
 /// A title is shorter than this.
 const LENGTH: usize = 72;
