@@ -57,7 +57,7 @@ pub(super) struct Shown {
 #[derive(Debug, Clone, Copy, Default)]
 struct CallShown {
     has: Option<ClientHas>,
-    /// The last segment that was to show its input.
+    /// The first segment that has shown its input.
     segment: u32,
     /// The segment that has shown its approval request.
     asked_in: Option<u32>,
@@ -83,11 +83,12 @@ impl Shown {
         let is_new = call.has < Some(has);
         call.has = call.has.max(Some(has));
         match has {
-            ClientHas::Input => call.segment = self.segment,
+            // A call that is announced again stays one of the step that it was shown with.
+            ClientHas::Input if is_new => call.segment = self.segment,
             ClientHas::Request if is_new => call.asked_in = Some(self.segment),
             // It is told the input that it is to run with.
             ClientHas::Run => call.is_stale = false,
-            ClientHas::Start | ClientHas::Request | ClientHas::Outcome => {}
+            ClientHas::Start | ClientHas::Input | ClientHas::Request | ClientHas::Outcome => {}
         }
         is_new
     }
@@ -325,4 +326,21 @@ fn is_content(event: &Event) -> bool {
             | Event::Input { .. }
             | Event::InputError { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise its outcome would stay behind when those of its step are sent (rule K8).
+    #[test]
+    fn a_call_that_is_announced_again_stays_with_its_step() {
+        let (mut shown, paid, located) = (Shown::default(), ToolCallId::from("pay"), ToolCallId::from("locate"));
+        assert!(shown.give(&paid, ClientHas::Input) && shown.give(&located, ClientHas::Input));
+        shown.next_segment();
+        assert!(!shown.give(&located, ClientHas::Input));
+        assert!(shown.give(&located, ClientHas::Run));
+        assert_eq!(shown.segment_of(&located), shown.segment_of(&paid));
+        assert!(!shown.is_in_this_segment(&located));
+    }
 }
