@@ -390,12 +390,15 @@ async fn connect(server: &TestServer, path: &str, who: Who) -> Result<Socket, u1
 /// What the server says to a frame: all that comes until it is silent for a moment.
 async fn say(socket: &mut Socket, frame: &str) -> String {
     socket.send(Message::text(frame)).await.expect("can be sent");
+    // Not every frame is answered. The answer to this one says that the frame was read, unless the socket is closed for it.
+    let _ = socket.send(Message::Ping("read?".into())).await;
     let (mut said, mut patience) = (String::new(), PATIENCE);
     while let Ok(Some(Ok(message))) = tokio::time::timeout(patience, socket.next()).await {
-        if let Message::Text(text) = message {
-            said.push_str(&text);
+        match message {
+            Message::Text(text) => said.push_str(&text),
+            Message::Pong(_) => patience = Duration::from_millis(150),
+            _ => {}
         }
-        patience = std::time::Duration::from_millis(150);
     }
     said
 }
@@ -510,12 +513,13 @@ async fn another_subjects_id_takes_as_long_as_a_missing_one() {
                 theirs.push(time(&route, &body, who).await);
                 none.push(time(&nobodys, &body, who).await);
             }
-            let median = |times: &mut Vec<Duration>| {
-                times.sort();
-                assert!(times[0] >= STEP, "{} as {who:?}: {times:?}", row.route);
-                times[TIMES / 2]
+            // The fastest of several, because a busy machine adds to the others.
+            let fastest = |times: Vec<Duration>| {
+                let fastest = times.iter().min().copied().expect("there are several");
+                assert!(fastest >= STEP, "{} as {who:?}: {times:?}", row.route);
+                fastest
             };
-            let (theirs, none) = (median(&mut theirs), median(&mut none));
+            let (theirs, none) = (fastest(theirs), fastest(none));
             assert!(theirs.abs_diff(none) < STEP / 2, "{} as {who:?}: {theirs:?}, {none:?}", row.route);
         }
     }
